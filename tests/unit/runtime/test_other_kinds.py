@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable
 
-from freshline.core.errors import PlatformError
+from freshline.core.errors import PlatformError, UserError
 from freshline.delta.loaded import fold, folded
 from freshline.delta.log import last_commit
 from freshline.project.model import KafkaSource
@@ -25,7 +25,7 @@ from freshline.runtime.journal.recovery import recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
-from freshline.runtime.requests.backfills import backfills_to_do, note_backfill
+from freshline.runtime.requests.backfills import backfills_to_do, check_backfill, note_backfill
 from freshline.runtime.requests.handler import accept_offline
 from freshline.runtime.status.status import read_status
 from tests.support.shop import Recorder, Shop, made_project, made_shop
@@ -130,6 +130,39 @@ def test_a_reload_asks_for_no_file_of_a_topic_or_delta_table_that_was_read_befor
     options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
     assert shop.warehouse(options).run() == 0
     assert shop.executor.numbers("orders") == [1, 2]
+
+
+def test_a_backfill_does_not_drop_the_rows_of_a_topic_that_was_read_before(tmp_path):
+    made = made_shop(tmp_path, {"orders": ()})
+    timed = (dataclasses.replace(each, time_column="n") for each in made.project.tables)
+    shop = Shop(dataclasses.replace(made.project, tables=tuple(timed)))
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    file = {"table_name": "orders", "name": RANGE}
+
+    def check(journal):
+        journal.put("files", file, state="loaded", number=2)
+        check_backfill(shop.project, journal, "orders", 0.0, 9.0)
+
+    with_journal(shop, check)  # the journal alone knows of it: it is not in the table
+    commit_range(shop.project.table_path("orders"))
+    with pytest.raises(UserError, match="has rows of the feed that it read before"):
+        with_journal(shop, check)
+    with_journal(shop, lambda journal: accept_offline(shop.project, journal, "orders"))
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    assert shop.warehouse(options).run() == 0
+    with_journal(shop, check)
+
+
+def commit_range(path):
+    """A commit by which an update loaded a range of a topic."""
+    last = last_commit(path)
+    assert last is not None
+    fields = {key: value for key, value in last.metadata.items() if key != "files"}
+    fields |= {"update": last.update + 1, "topic": RANGE[:22], "ranges": ["0:0-10"]}
+    fields["offsets"] = {"0": [0, 10]}
+    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
+    DeltaTable(path).delete("n = 1", commit_properties=told)
 
 
 def test_rows_that_are_accepted_stay_so_through_upkeep(was_a_view):
@@ -249,13 +282,7 @@ def test_ranges_are_joined_beside_files_of_the_feed_before(read_files):
 
 def test_what_was_loaded_is_folded_with_files_of_the_feed_before(read_files):
     path = read_files.project.table_path("orders")
-    last = last_commit(path)
-    assert last is not None
-    fields = {key: value for key, value in last.metadata.items() if key != "files"}
-    fields |= {"update": last.update + 1, "topic": RANGE[:22], "ranges": ["0:0-10"]}
-    fields["offsets"] = {"0": [0, 10]}
-    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
-    DeltaTable(path).delete("n = 1", commit_properties=told)
+    commit_range(path)
     version = fold(read_files.project, "orders")
     assert version == DeltaTable(path).version()
     (made,) = Path(read_files.project.own_path, "loaded", "orders").iterdir()

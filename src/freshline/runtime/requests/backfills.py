@@ -12,7 +12,8 @@ from typing import Any
 
 from freshline.core.errors import UserError
 from freshline.core.events import BackfillRequested, Event
-from freshline.project.model import Project
+from freshline.delta.loaded import is_of_feed, loaded_until_now
+from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests.reloading import Look, reload_look
 
@@ -43,9 +44,9 @@ def check_backfill(
     """Refuse a backfill that could not be right.
 
     Raises:
-        UserError: The range is empty; nothing was loaded yet; a base table has no event time,
-            or files that are in it are gone from its feed.
-        PlatformError: The feed cannot be listed.
+        UserError: The range is empty; nothing was loaded yet; a base table has no event time, or
+            rows of a feed of another kind; files that are in it are gone from its feed.
+        PlatformError: The feed cannot be listed, or the table's log not be read.
     """
     look = backfill_look(project, journal, name, from_s, to_s)
     if look is not None:
@@ -88,7 +89,28 @@ def backfill_look(
             rule="all changes there are loaded, whatever their event time",
             next_step=f"`freshline refresh {table.name} --full` loads all of it again.",
         )
+    _check_feeds(project, journal, table)
     return reload_look(project, journal, table.name)
+
+
+def _check_feeds(project: Project, journal: Journal, table: TableDef) -> None:
+    """Refuse where rows are of a feed of another kind, which the table read before."""
+    if table.feed is None:
+        return
+    kind = project.feeds[table.feed].kind
+    loaded = journal.rows(
+        "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
+    )
+    others = {name for (name,) in loaded if not is_of_feed(kind, name)}
+    # The journal keeps their names after all was loaded again; the log tells.
+    if others and not others.isdisjoint(loaded_until_now(project, table.name)):
+        raise UserError(
+            "other-feed-rows",
+            f"table {table.name} has rows of the feed that it read before",
+            where=table.place,
+            rule=f"a range is loaded again from feed {table.feed} alone, and they would be lost",
+            next_step=f"`freshline refresh {table.name} --full` loads all again, without them.",
+        )
 
 
 def note_backfill(journal: Journal, name: str, from_s: float, to_s: float, now_s: float) -> None:
