@@ -110,6 +110,15 @@ def test_a_right_decomposition_is_confirmed(empty):
     assert told(empty, COUNTS, merging(GROUPS, groups={"usr": "k0"})) == ""
 
 
+def test_what_is_computed_of_groups_is_as_the_user_has_it(empty):
+    query = "SELECT avg(n) AS mean, stddev(n) AS apart FROM ({})"
+    wanted = query.format(COUNTS)
+    assert told(empty, wanted, merging(query.format(GROUPS))) == ""
+    of_states = "SELECT avg(s0) AS mean, stddev(s0) AS apart FROM partial_1"
+    for wrong in (of_states, query.replace("avg", "max").format(GROUPS)):
+        assert "the column mean" in told(empty, wanted, merging(wrong))
+
+
 def test_groups_that_a_subquery_compares_with_all_are_not_confirmed(empty):
     query = f"WITH c AS ({COUNTS}) SELECT usr, n FROM c WHERE n > (SELECT avg(n) FROM c)"
     final = query.replace(COUNTS, GROUPS)
@@ -278,7 +287,8 @@ def test_rows_that_a_static_table_repeats_are_weighted(empty):
         (
             (
                 "sort_array(collect_list(id)); size(collect_list(id)); size(collect_set(id));"
-                " sort_array(collect_list(id), false); array_max(collect_set(id))"
+                " sort_array(collect_list(id), false); array_max(collect_set(id));"
+                " array_size(collect_set(id)); array_size(collect_list(id))"
             ),
             True,
         ),

@@ -369,6 +369,18 @@ def test_distinct_values_come_from_states_of_distinct_values(kind):
     assert not same_origin(wanted, frozenset({f"aggregate {kind}", "t.x"}))
 
 
+def test_an_average_of_groups_stands_above_what_makes_these():
+    groups = frozenset({"aggregate Max", "t.x"})
+    wanted = groups | {"aggregate Average of groups"}
+    assert same_origin(wanted, wanted)
+    assert not same_origin(wanted, groups | {"aggregate Average"})
+    assert not same_origin(wanted, groups | {"aggregate Min of groups"})
+    assert not same_origin(wanted, frozenset({"t.x", "aggregate Average of groups"}))
+    assert not same_origin(groups, groups | {"aggregate Average of groups"})
+    # Rows that a state holds are those of groups, of which the user knows nothing.
+    assert same_origin(groups, frozenset({"aggregate Max of groups", "t.x"}))
+
+
 def test_distinct_of_an_aggregate_that_is_not_known_is_no_states():
     wanted = frozenset({"aggregate Skewness of distinct", "t.x"})
     assert not same_origin(wanted, wanted)
@@ -445,6 +457,32 @@ def test_an_order_by_what_is_not_shown_is_told_by_its_columns():
     shown = Tree("Project", (ordered,), {"projectList": (column(1),)})
     limit = Tree("GlobalLimit", (shown,), {"limitExpr": Tree("Literal", (), {"value": "100"})})
     assert ingredients(limit).parts == {"GlobalLimit 100 of rows by orders.c2 Ascending"}
+
+
+def test_a_constant_that_is_cast_is_that_constant():
+    """DATE '2026-01-01' is written as a cast, so that a calendar by SEQUENCE was another one."""
+    date, text = (
+        Tree("Literal", (), {"value": "2026-01-01", "dataType": kind})
+        for kind in ("date", "string")
+    )
+    made = []
+    for each in (date, Tree("Cast", (text,), {"dataType": "date"})):
+        days = Tree("Sequence", (each, column(1)), {})
+        shown = Tree("Alias", (days,), {"exprId": 2, "name": "days"})
+        rows = Tree("LogicalRDD", (), {"output": (column(1),)})
+        view = Tree("View", (rows,), {"desc": "orders"})
+        made.append(ingredients(Tree("Project", (view,), {"projectList": (shown,)})))
+    assert made[0] == made[1]
+    assert "function Sequence A TIME" in made[0].shown[0]
+
+
+def test_a_comma_before_lateral_is_a_cross_join():
+    """To Spark `FROM t, LATERAL inline(x)` is an inner join; it is written as CROSS JOIN."""
+    rows = Tree("View", (Tree("LogicalRDD", (), {"output": ()}),), {"desc": "orders"})
+    kinds = ("Inner", "Cross", "LeftOuter")
+    parts = [ingredients(Tree("LateralJoin", (rows,), {"joinType": each})).parts for each in kinds]
+    assert parts[0] == parts[1] == {"Inner lateral join"}
+    assert parts[2] == {"LeftOuter lateral join"}
 
 
 def test_a_case_within_a_case_is_read_once():

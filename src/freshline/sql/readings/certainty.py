@@ -30,9 +30,11 @@ _NEVER_MORE = ("Inner", "Cross", "LeftOuter", "RightOuter")
 """Joins that give one row at most where both sides have one at most."""
 _SETS = frozenset({"CollectSet"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
-_UNORDERED = frozenset({"SortArray", "ArraySort", "Size", "ArrayContains", "ArrayMax", "ArrayMin"})
+_UNORDERED = frozenset(
+    {"SortArray", "ArraySort", "Size", "ArraySize", "ArrayContains", "ArrayMax", "ArrayMin"}
+)
 """Functions of an array for which the order of its elements does not matter."""
-_SORTING = frozenset({"SortArray", "Size"})
+_SORTING = frozenset({"SortArray", "Size", "ArraySize"})
 """Those of them that have no comparison of the user's."""
 
 

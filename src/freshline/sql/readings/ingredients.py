@@ -42,6 +42,7 @@ _COUNTED = {f"{_AGGREGATE}Count", f"{_AGGREGATE}Sum"}
 _SET_OPERATIONS = ("Except", "Intersect")
 _LIMITS = ("GlobalLimit", "Offset", "Tail")
 _OF_DISTINCT = " of distinct"
+_OF_GROUPS = " of groups"
 _SAME_TWICE = ("Min", "Max", "MinBy", "MaxBy", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg")
 """DISTINCT means nothing in them."""
 
@@ -101,6 +102,20 @@ def same_origin(wanted: Columns, made: Columns) -> bool:
         wanted: What the column of the user's query comes from.
         made: What the one that is put together comes from.
     """
+    if _merges(_of_any_rows(wanted), _of_any_rows(made)):
+        return True
+    # What is aggregated of groups stands above their states as the user has it.
+    above = {each for each in wanted if each.endswith(_OF_GROUPS)}
+    same = above == {each for each in made if each.endswith(_OF_GROUPS)}
+    return bool(above) and same and _merges(wanted - above, made - above)
+
+
+def _of_any_rows(columns: Columns) -> Columns:
+    return frozenset(each.removesuffix(_OF_GROUPS) for each in columns)
+
+
+def _merges(wanted: Columns, made: Columns) -> bool:
+    """Whether aggregates are put together from their states, and nothing else is used."""
     if _plain(wanted) != _plain(made):
         return False
     kinds, used = _aggregates(wanted), _aggregates(made)
@@ -129,7 +144,7 @@ class _Reader:
     def __init__(self, inner: set[str], changing: set[str] | None) -> None:
         self._inner = inner
         self._changing = changing
-        self._over_static = False
+        self._over_static = self._over_groups = False
         self._orders: dict[int, list[str]] = {}
         self.parts: set[str] = set()
 
@@ -146,6 +161,7 @@ class _Reader:
         if plan.kind in ("Union", *_SET_OPERATIONS):
             return self._together(plan, below)
         self._over_static = plan.kind == "Aggregate" and not self._has_changing_rows(plan)
+        self._over_groups = plan.kind == "Aggregate" and any(map(_has_groups, plan.children))
         if not self._repeats_rows(plan, known):
             self._note(plan, known)
         projections = plan.fields.get("projections") or ()
@@ -213,14 +229,14 @@ class _Reader:
     def _of(self, trees: Collection[Tree], known: Held) -> Columns:
         """The columns that expressions are made of, subqueries' results included."""
         found: set[str] = set()
-        static = self._over_static  # of this plan: a subquery sets its own
+        static, groups = self._over_static, self._over_groups  # a subquery sets its own
         for tree in trees:
             plan = tree.tree("plan")
             if tree.kind == "AttributeReference":
                 found |= known.get(tree.number, frozenset())
             elif plan is not None:
                 held = self.read(plan, known)
-                self._over_static = static
+                self._over_static, self._over_groups = static, groups
                 if tree.kind != "Exists":
                     found |= frozenset().union(*(held[each.number] for each in output(plan)))
             elif tree.kind == "OuterReference":
@@ -228,7 +244,8 @@ class _Reader:
             elif tree.kind == "AggregateExpression":
                 # Over rows that never change it is no state's: both queries have it as it is.
                 kind = _aggregated(tree)
-                found |= {f"{kind} over static rows" if static else f"{_AGGREGATE}{kind}"}
+                of = _OF_GROUPS if groups else ""
+                found |= {f"{kind} over static rows" if static else f"{_AGGREGATE}{kind}{of}"}
                 found |= self._of([*tree.children[0].children, *tree.children[1:]], known)
             elif tree.kind == "WindowExpression" and tree.children[0].kind == "AggregateExpression":
                 # Over the groups, so of no state: the query and what is made of states have it.
@@ -249,7 +266,8 @@ class _Reader:
         elif plan.kind == "Join":
             self._joined(plan, known)
         elif plan.kind == "LateralJoin":
-            self.parts.add(f"{plan.text('joinType')} lateral join")
+            kind = plan.text("joinType")
+            self.parts.add(f"{'Inner' if kind in _INNER else kind} lateral join")
             self._filtered(plan.tree("condition"), known)
         elif plan.kind == "Sort":
             # Told here: above it columns can be gone that only the order needs.
@@ -370,9 +388,24 @@ def _function(tree: Tree) -> set[str]:
     """A function with its constants, as what a column comes from."""
     if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
-    constants = [_constant(each).upper() for each in tree.children if each.kind == "Literal"]
+    held = map(_uncast, tree.children)
+    constants = [_constant(each).upper() for each in held if each.kind == "Literal"]
     kind = _OPPOSITES.get(tree.kind, tree.kind)
     return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
+
+
+def _has_groups(plan: Tree) -> bool:
+    """Whether rows of a plan are groups, of tables or of states."""
+    if plan.kind == "View":
+        return False
+    return plan.kind in ("Aggregate", "Distinct") or any(map(_has_groups, plan.children))
+
+
+def _uncast(tree: Tree) -> Tree:
+    """What is cast: 1D and DATE '2026-01-01' are written as casts of a number and of a text."""
+    while tree.kind == "Cast":
+        (tree,) = tree.children
+    return tree
 
 
 def _unseen(tree: Tree) -> list[Tree]:
