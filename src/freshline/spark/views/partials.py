@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, keep_wall_clocks, same_columns
+from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent
 from freshline.spark.views.meeting import met_by
 from freshline.spark.views.state import Combine
@@ -68,7 +68,6 @@ def made_by_each(
     for number, changed in enumerate(increment.parents):
         if not changed.changes.some or changed.name not in names:
             continue
-        kinds: set[str] = set()
         for other, parent in enumerate(increment.parents):
             if other == number:
                 frame = news(parent)
@@ -76,13 +75,8 @@ def made_by_each(
                 frame = parent.frame if other < number else parent.before()
                 if (condition := met_by(parent, changed, equal)) is not None:
                     frame = frame.where(condition)
-                    own = (each.column for each in equal if each.source == parent.name.lower())
-                    kinds |= set(map(parent.kind, own))
             increment.register(parent.name, frame)
-        rows = query()
-        # What equals a column that the condition is on, Spark holds against the same literals.
-        keep_wall_clocks(increment.session, kinds, rows)
-        terms.append(rows)
+        terms.append(query())
     return reduce(DataFrame.unionAll, terms) if terms else None
 
 
