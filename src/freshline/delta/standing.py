@@ -94,16 +94,19 @@ def departure(
     return _by_our_update(table, path, made, feed_kind)
 
 
-def of_others(table: TableDef, path: str, accepted: int | None) -> PlatformError | None:
-    """Why a view is not computed over the table in its place: its rows are none of freshline's.
+def of_others(
+    table: TableDef, path: str, accepted: int | None, *, counted_as: str = ""
+) -> PlatformError | None:
+    """Why a view or report is not made over the table in its place: its rows are of others.
 
     A commit of ours tells a view of ours, also where the journal is lost; where old commits were
     cleaned up, the transaction's number that Delta keeps.
 
     Args:
-        table: The view.
+        table: The view or report.
         path: Where it is.
         accepted: Up to which version what is there was accepted; None: nothing was.
+        counted_as: The name by which Delta counts our commits, where it is not the table's.
 
     Raises:
         PlatformError: The log cannot be read.
@@ -114,15 +117,16 @@ def of_others(table: TableDef, path: str, accepted: int | None) -> PlatformError
     since = -1 if accepted is None or newest < accepted else accepted
     if not (since < newest and rows_changed(table, path, since, newest)):
         return None
-    if last_transaction(path, application(table.name)) is not None:
+    if last_transaction(path, application(counted_as or table.name)) is not None:
         return None
+    kind = "view" if table.report is None else "report"
+    accept = f"; `freshline accept {table.name}` replaces its rows" if kind == "view" else ""
     return PlatformError(
         "table-replaced",
-        f"a table of others, at {path}, is in the place of view {table.name}",
+        f"a table of others, at {path}, is in the place of {kind} {table.name}",
         where=table.place,
-        rule="a view's first build would replace all rows that are there",
-        next_step=f"Give the view another name, or move that table away;"
-        f" `freshline accept {table.name}` replaces its rows.",
+        rule=f"the first result of a {kind} would replace all rows that are there",
+        next_step=f"Give the {kind} another name, or move that table away{accept}.",
     )
 
 

@@ -16,6 +16,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+from freshline.core.errors import PlatformError
 from freshline.delta.log import commits, last_commit
 from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.failpoints import armed
@@ -166,6 +167,16 @@ def test_the_table_holds_the_newest_window_and_its_history_the_others(shop: Shop
     assert (first.version, second.version) == (0, 1)
     assert [row["shop"] for row in shop.rows("sales", 0)] == ["a"]
     assert [row["shop"] for row in shop.rows("sales")] == ["b"]
+
+
+def test_no_result_takes_the_place_of_rows_of_others(shop: Shop) -> None:
+    sales = _sales(shop)
+    version = sales.orders((1, 5, "a", "1.10"))
+    deltalake.write_deltalake(shop.path("sales"), pa.table({"of": ["others"]}))
+    with pytest.raises(PlatformError, match="a table of others") as error:
+        sales.batch(orders=version, final=True)
+    assert error.value.code == "table-replaced"
+    assert shop.rows("sales") == [{"of": "others"}]
 
 
 def test_a_window_is_committed_once(shop: Shop) -> None:

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import PlatformError
 from freshline.delta.log import commit_of
 from freshline.delta.metadata import encode
+from freshline.delta.standing import of_others
 from freshline.executor.records import UpdateRequest
 from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.failpoints import failpoint
@@ -328,7 +329,11 @@ class ReportBatches:
         window, session = run.request.window, run.session
         began_s = time.monotonic()
         table = window.table
-        path = location(self._project.table_path(table.name))
+        place = self._project.table_path(table.name)
+        error = of_others(table, place, None, counted_as=window.counted_as)
+        if error is not None:
+            raise error
+        path = location(place)
         transaction = Transaction(session, path, window.counted_as, window.number)
         changed = transaction.schema is not None and not (
             same_columns(transaction.schema, output.schema)
