@@ -19,6 +19,7 @@ from freshline.sql.query.records import Equality
 from tests.spark.arrivals import Arrivals, arrivals_in
 from tests.spark.conftest import Shop
 from tests.spark.views.proving import session_in
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +70,7 @@ def test_only_files_with_the_new_rows_keys_are_read(shop, arrivals, monkeypatch)
         ([None], [2**63 - 1, 12]),
         ([], [None, None]),
     ]
-    for events, visits in steps:
+    for events, visits in steps if WHOLE else steps[:2]:
         for table, ids in (("events", events), ("visits", visits)):
             if ids:
                 come(table, ids)
