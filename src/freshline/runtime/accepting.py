@@ -69,7 +69,7 @@ def lost_standing(
     path = project.table_path(table.name)
     accepted = row["accepted_version"] if row else None
     if table.kind != "base":
-        return of_others(table, path, accepted)
+        return None if commit is not None else of_others(table, path, accepted)
     filled = commit is not None or bool(row and row["number"])
     newest = version(path)
     found = None if newest is None else (newest, table_id(path, newest))
