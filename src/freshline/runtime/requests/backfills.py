@@ -15,7 +15,7 @@ from freshline.core.events import BackfillRequested, Event
 from freshline.delta.loaded import is_of_feed, loaded_until_now
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.requests.reloading import Look, reload_look
+from freshline.runtime.requests.reloading import Look, loaded_names, reload_look
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,7 @@ def _check_feeds(project: Project, journal: Journal, table: TableDef) -> None:
     if table.feed is None:
         return
     kind = project.feeds[table.feed].kind
-    loaded = journal.rows(
-        "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
-    )
-    others = {name for (name,) in loaded if not is_of_feed(kind, name)}
+    others = {each for each in loaded_names(journal, table.name) if not is_of_feed(kind, each)}
     # The journal keeps their names after all was loaded again; the log tells.
     if others and not others.isdisjoint(loaded_until_now(project, table.name)):
         raise UserError(

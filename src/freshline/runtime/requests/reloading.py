@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from freshline.core.errors import UserError
@@ -51,14 +51,15 @@ def reload_look(project: Project, journal: Journal, name: str) -> Look | None:
             rule="a topic's retention may have removed what was loaded",
             next_step="Give a new table another name: it reads the topic from `starting:` on.",
         )
-    loaded = {
-        row["name"]
-        for row in journal.each(
-            "SELECT name FROM files WHERE table_name=? AND state='loaded'", (table.name,)
-        )
-        if is_of_feed(project.feeds[table.feed].kind, row["name"])
-    }
+    kind = project.feeds[table.feed].kind
+    loaded = {each for each in loaded_names(journal, table.name) if is_of_feed(kind, each)}
     return partial(_look, table.name, project.feeds[table.feed], loaded) if loaded else None
+
+
+def loaded_names(journal: Journal, table: str) -> Iterator[str]:
+    """What the journal says is in a table, of a feed of another kind that it read before, too."""
+    query = "SELECT name FROM files WHERE table_name=? AND state='loaded'"
+    return (row["name"] for row in journal.each(query, (table,)))
 
 
 def _look(table: str, feed: Feed, loaded: Collection[str]) -> None:
