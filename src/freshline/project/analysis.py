@@ -22,20 +22,23 @@ def analyse(table: TableDef, statement: Statement, errors: list[UserError]) -> T
     if table.kind == "base" and len(table.feed_spans) == 1:
         verdict = row_wise(table.query)
         if verdict.fault is not None:
-            errors.append(
-                UserError(
-                    "not-row-wise",
-                    f"the query of the base table {table.name} is not row-wise: {verdict.fault}",
-                    where=table.query_place,
-                    rule="each record of the feed makes its rows by itself",
-                    next_step="Keep the records here and do the rest in a materialized view.",
-                )
-            )
+            errors.append(not_row_wise(table, verdict.fault))
         table = replace(table, analysed=verdict.analysed)
     columns = output_columns(table.query)
     if columns is not None:
         _check_columns(table, statement, columns, errors)
     return table
+
+
+def not_row_wise(table: TableDef, fault: str) -> UserError:
+    """The error of a base table some of whose rows are not made from one record each."""
+    return UserError(
+        "not-row-wise",
+        f"the query of the base table {table.name} is not row-wise: {fault}",
+        where=table.query_place,
+        rule="each record of the feed makes its rows by itself",
+        next_step="Keep the records here and do the rest in a materialized view.",
+    )
 
 
 def _check_columns(

@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.executor.records import UNFINISHED
+from freshline.project.analysis import not_row_wise
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import (
@@ -245,16 +246,7 @@ def _confirm_row_wise(table: TableDef, result: DataFrame, found: _Judged) -> Non
         found.notes.append(f"Spark's plan of table {table.name} was not read: {error!r}")
         return
     if fault is not None:
-        found.errors.append(
-            UserError(
-                "not-row-wise",
-                f"the query of the base table {table.name} is not row-wise as Spark reads it:"
-                f" {fault}",
-                where=table.query_place,
-                rule="each record of the feed makes its rows by itself",
-                next_step="Keep the records here and do the rest in a materialized view.",
-            )
-        )
+        found.errors.append(not_row_wise(table, f"as Spark reads it, {fault}"))
 
 
 def _not_seen(table: TableDef, what: str) -> UserError:
