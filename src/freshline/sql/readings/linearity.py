@@ -42,8 +42,8 @@ def products(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear
         plan: A simplified plan.
         changing: Names of the sources that change, lower case.
     """
-    if plan.kind == "View" and plan.text("desc").lower() in changing:
-        return [frozenset({plan.text("desc").lower()})]
+    if own := _named(plan, changing):
+        return [frozenset(own)]
     for expression in plan.expressions():
         for inner in _subqueries(expression):
             if mentioned(inner, changing):
@@ -104,8 +104,8 @@ def _join(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear:
 
 def mentioned(plan: Tree, names: Collection[str]) -> set[str]:
     """Those of the sources that a plan reads anywhere."""
-    if plan.kind == "View" and plan.text("desc").lower() in names:
-        return {plan.text("desc").lower()}
+    if own := _named(plan, names):
+        return own
     found: set[str] = set()
     for child in plan.children:
         found |= mentioned(child, names)
@@ -113,6 +113,12 @@ def mentioned(plan: Tree, names: Collection[str]) -> set[str]:
         for inner in _subqueries(expression):
             found |= mentioned(inner, names)
     return found
+
+
+def _named(plan: Tree, names: Collection[str]) -> set[str]:
+    """Which of the sources a plan's root is, if any."""
+    name = plan.text("desc").lower() if plan.kind == "View" else ""
+    return {name} if name in names else set()
 
 
 def _subqueries(expression: Tree) -> list[Tree]:
