@@ -53,7 +53,7 @@ OF_RESULTS = (
     f"SELECT p.kind, {_ZEROS} FROM part p LEFT JOIN sale s USING (shop) GROUP BY p.kind",
     f"SELECT p.n, CAST(median(s.weight * p.n) AS STRING) AS x FROM sale s JOIN {_COUNTED} {_LATER}",
 )
-"""What is told apart of an aggregate's result, which is one of the values of a key."""
+"""Queries that tell equal values apart in an aggregate's result, itself one value of a key."""
 
 OF_PERCENTILES = (
     "SELECT shop, CAST(median(weight) AS STRING) AS x FROM sale GROUP BY shop",

@@ -377,7 +377,7 @@ def test_an_average_of_groups_stands_above_what_makes_these():
     assert not same_origin(wanted, groups | {"aggregate Min of groups"})
     assert not same_origin(wanted, frozenset({"t.x", "aggregate Average of groups"}))
     assert not same_origin(groups, groups | {"aggregate Average of groups"})
-    # Rows that a state holds are those of groups, of which the user knows nothing.
+    # A state holds rows of groups. The user's query has no such groups.
     assert same_origin(groups, frozenset({"aggregate Max of groups", "t.x"}))
 
 
