@@ -17,6 +17,7 @@ import zstandard
 from pyspark.sql import SparkSession
 
 from freshline.executor.records import UnreadableFilesError
+from tests.support.share import share
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +67,7 @@ def shown(rows) -> dict[int, tuple[float, str]]:
 EXPECTED = {number: (amount, note or "") for number, amount, note in ROWS}
 
 
-@pytest.mark.parametrize("write", WRITERS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("write", share(WRITERS, part=2), ids=lambda each: each.__name__)
 def test_files_of_other_programs_are_loaded_as_they_are(write, shop):
     folder = shop.feed("f", "csv", SCHEMA, {"header": "true"})
     shop.table("t", "SELECT * FROM STREAM f")

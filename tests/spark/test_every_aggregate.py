@@ -106,7 +106,7 @@ def merged(session: SparkSession, cut: Decomposition) -> DataFrame:
     return session.sql(cut.final)
 
 
-@pytest.mark.parametrize("name", share(sorted(AGGREGATES - _BY_ORDER), part=50, always=["bit_xor"]))
+@pytest.mark.parametrize("name", share(sorted(AGGREGATES - _BY_ORDER), part=90, always=["bit_xor"]))
 def test_every_form_of_an_aggregate_is_merged_rightly_or_refused(facts, name):
     sources = [Source("facts", _COLUMNS)]
     for shape in _SHAPES:

@@ -80,14 +80,16 @@ def test_a_view_has_every_row_of_a_condition(loaded):
     assert found(loaded, "view") == EXPECTED
 
 
-@pytest.mark.parametrize("condition", ["km > 2", "part.km = 0"])
+@pytest.mark.parametrize(
+    "condition", [pytest.param("km > 2", marks=pytest.mark.proof), "part.km = 0"]
+)
 def test_a_base_table_has_every_row_of_a_condition(loaded, condition):
     loaded.table("some", f"SELECT id FROM STREAM trips_feed WHERE {condition}")
     loaded.load("some", *(f"{number}.parquet" for number in range(len(FILES))))
     assert sorted(row["id"] for row in loaded.rows("some")) == EXPECTED[condition]
 
 
-@pytest.mark.parametrize("kind", ["delta", "parquet"])
+@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.proof)])
 def test_a_table_of_others_is_read_as_a_whole(loaded, kind):
     for number, table in enumerate(FILES):
         if kind == "delta":
@@ -145,7 +147,7 @@ def test_a_version_of_its_own_of_a_table_with_deletion_vectors_is_read(loaded):
     assert [row["id"] for row in loaded.rows("view")] == [1]
 
 
-@pytest.mark.parametrize("has_vectors", [False, True])
+@pytest.mark.parametrize("has_vectors", [False, pytest.param(True, marks=pytest.mark.proof)])
 def test_a_feed_of_a_delta_table_brings_every_row_of_a_condition(has_vectors, shop):
     """The table is delta-rs's, whose log has no NaN among the greatest values."""
     world = World(shop)

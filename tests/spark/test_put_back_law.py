@@ -15,11 +15,11 @@ import pytest
 from freshline.spark.engine import jvm
 from tests.spark.arrivals import Arrivals
 from tests.spark.conftest import Shop
-from tests.support.share import share
+from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-_STEPS = 14
+_STEPS = 14 if WHOLE else 9
 _VIEWS = {
     "people": "SELECT person, count(*) AS n, sum(cents) AS cents FROM events GROUP BY person",
     "means": "SELECT person, avg(cents) AS mean FROM events GROUP BY person",

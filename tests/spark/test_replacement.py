@@ -184,13 +184,16 @@ CASES: dict[str, tuple[tuple[Row, ...], str]] = {
 
 
 SMALL = share(list(CASES), part=2)
-WAYS_OF_CASES = [
-    (case, way)
-    for case in CASES
-    for way in ("small", "asked")
-    if WHOLE or (case in SMALL) == (way == "small")
-]
-"""Every case, by one of the two ways; by both in the proof."""
+WAYS_OF_CASES = share(
+    [
+        (case, way)
+        for case in CASES
+        for way in ("small", "asked")
+        if WHOLE or (case in SMALL) == (way == "small")
+    ],
+    part=2,
+)
+"""Half of the cases, by one of the two ways; all by both in the proof."""
 READ_BY_SPARK = share(list(CASES), part=5)
 """Cases that Spark reads too, of both ways; all in the proof."""
 
@@ -264,7 +267,9 @@ def test_a_large_file_is_cut_so_that_its_older_rows_are_not_written_again(
         assert table.changes(table.version) == twin.told_changes(twin.version)
 
 
-@pytest.mark.parametrize(("rows", "compiled"), [(100, "false"), (2000, "true")])
+@pytest.mark.parametrize(
+    ("rows", "compiled"), [pytest.param(100, "false", marks=pytest.mark.proof), (2000, "true")]
+)
 def test_a_file_of_few_bytes_is_rewritten_compiled_where_it_has_many_rows(
     rows, compiled, table, monkeypatch
 ):

@@ -224,7 +224,7 @@ def test_of_types_that_are_stored(types):
         f" FROM (SELECT id, ts, {some} FROM e) GROUP BY 1",
         "odd_rows": f"SELECT ts, {odd} FROM e",
         "odd_sums": f"SELECT word AS `k.0`, {summed} FROM (SELECT word, {odd} FROM e) GROUP BY 1",
-        **by_types(part=18),
+        **by_types(part=36),
     }
     for name, query in views.items():
         types.shop.table(name, query, refresh="incremental")
@@ -267,7 +267,7 @@ def _written_and_read(session, query, path):
     DeltaTable(path)
 
 
-@pytest.mark.parametrize("partitioned_by", [(), ("code",)])
+@pytest.mark.parametrize("partitioned_by", [(), pytest.param(("code",), marks=pytest.mark.proof)])
 def test_a_char_is_compared_in_new_rows_as_in_all(shop, partitioned_by):
     """Spark fills up the text that a CHAR is compared with, if it knows that the column is one."""
     shop.session.sql(f"CREATE TABLE delta.`{shop.root}/codes` (k BIGINT, code CHAR(4)) USING delta")

@@ -85,7 +85,9 @@ def differences(imported: Imported, rows: Sequence[Row], made: Sequence[Made]) -
 
 def test_every_operator_with_every_pair_of_types(spark: SparkSession, tmp_path: Path) -> None:
     rows = law.rows(random.Random(5), 12)
-    assert differences(Imported(spark, tmp_path, rows), rows, law.pairs()) == []
+    assert (
+        differences(Imported(spark, tmp_path, rows), rows, law.pairs()[:: 1 if WHOLE else 2]) == []
+    )
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.proof)])

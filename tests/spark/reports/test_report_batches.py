@@ -365,7 +365,7 @@ def test_a_stream_that_was_loaded_anew_is_read_anew(shop: Shop) -> None:
     assert [part["number"] for part in sales.metadata()["batches"]] == [2]
 
 
-@pytest.mark.parametrize("later", [-1, 0, 1])
+@pytest.mark.parametrize("later", share([-1, 0, 1], part=3, first=1))
 def test_a_stream_that_was_put_back_is_read_anew(shop: Shop, later: int) -> None:
     """It has fewer versions than were read, as many of other rows, or more."""
     sales = _sales(shop)
@@ -400,7 +400,9 @@ def regions(path: Path, **of: str) -> None:
     deltalake.write_deltalake(str(path), rows)
 
 
-@pytest.mark.parametrize("how", ["created again", "put back", "put back and gone on"])
+@pytest.mark.parametrize(
+    "how", share(["created again", "put back", "put back and gone on"], part=3, first=1)
+)
 def test_a_static_table_that_became_another_one_between_batches(shop: Shop, how: str) -> None:
     path = shop.root / "regions"
     regions(path, a="north", b="south")

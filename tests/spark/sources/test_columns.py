@@ -7,6 +7,7 @@ import pytest
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
 from tests.spark.sources.world import World, how
+from tests.support.share import share
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +43,7 @@ def test_columns_mapped_by_id_are_loaded(shop):
 
 @pytest.mark.parametrize(
     "statement",
-    ["DROP COLUMN price", "RENAME COLUMN price TO cost", "ADD COLUMN note STRING"],
+    share(["DROP COLUMN price", "RENAME COLUMN price TO cost", "ADD COLUMN note STRING"], part=2),
 )
 def test_columns_that_change_without_a_row_change_here(shop, statement):
     world = loaded(shop, "name")
@@ -66,7 +67,7 @@ def test_what_says_something_of_a_column_loads_nothing_again(shop):
     assert world.news().files == []
 
 
-@pytest.mark.parametrize("name", ["the kind", "a,b", "_change_type"])
+@pytest.mark.parametrize("name", share(["the kind", "a,b", "_change_type"], part=2))
 def test_a_name_that_comes_while_running_and_cannot_be_stored_says_what_to_do(shop, name):
     world = loaded(shop, "name", "id BIGINT", "1")
     world.sql(f"ALTER TABLE SOURCE ADD COLUMN `{name}` STRING")

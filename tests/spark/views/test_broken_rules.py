@@ -113,7 +113,7 @@ NEWS = {
     "appended": ([order(NOON, 5, 1)], []),
 }
 """What comes on the edge of a bound, and nothing beside it that would touch the same rows."""
-TRIED = share(list(NEWS), part=8)
+TRIED = share(list(NEWS), part=16)
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def late(frame: str) -> list[datetime]:
     "frame",
     [
         MONTH_AHEAD,
-        DAY_AHEAD,
+        pytest.param(DAY_AHEAD, marks=pytest.mark.proof),
         pytest.param(MONTHS_AGO, marks=pytest.mark.proof),
         pytest.param(MONTH_BACK, marks=pytest.mark.proof),
     ],

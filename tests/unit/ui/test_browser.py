@@ -303,7 +303,10 @@ def test_filters_and_searches_have_addresses(recorded, serve, opened):
         expect(again.locator("tr[data-table]")).to_have_count(len(names))
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [pytest.param("light", 1280, marks=pytest.mark.proof), ("dark", 1280), ("light", 400)],
+)
 def test_every_view_is_usable_in_both_themes_and_on_a_phone(recorded, serve, opened, scheme, width):
     silent = write_gap(recorded)
     with serve(recorded) as ask:

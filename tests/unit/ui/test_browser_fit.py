@@ -72,7 +72,7 @@ def beyond(page, width):
     )
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.proof), 400])
 def test_a_name_of_200_letters_fits_on_every_page(long_named, serve, opened, width):
     with serve(long_named) as ask:
         for number, address in enumerate(PAGES):
