@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import deltalake
@@ -11,14 +12,17 @@ import pytest
 
 from freshline.spark.views import state
 from tests.spark.arrivals import Arrivals
+from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
 
 MEANS = "SELECT person, avg(cents) AS mean FROM events GROUP BY person"
 
 
-@pytest.fixture
-def arrivals(shop) -> Arrivals:
+@pytest.fixture(scope="module")
+def three_updates(spark, tmp_path_factory) -> Arrivals:
+    """A view beside a state that the third update merged into."""
+    shop = Shop(tmp_path_factory.mktemp("means"), spark)
     shop.feed("events_feed", "csv", "id BIGINT, at TIMESTAMP, person STRING, cents BIGINT")
     shop.table("events", "SELECT * FROM STREAM events_feed")
     shop.table("means", MEANS, refresh="incremental")
@@ -28,6 +32,13 @@ def arrivals(shop) -> Arrivals:
     for hour in (1, 2):
         step(arrivals, hour)
     return arrivals
+
+
+@pytest.fixture
+def arrivals(shop, three_updates) -> Arrivals:
+    """The same in a copy."""
+    shop.begin_as(three_updates.shop)
+    return replace(three_updates, shop=shop, chance=random.Random(12))
 
 
 def step(arrivals: Arrivals, hour: int) -> str:
