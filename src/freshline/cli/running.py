@@ -35,6 +35,7 @@ from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Level, Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.status.status import WarehouseStatus, read_status
+from freshline.runtime.subset import subset
 from freshline.runtime.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
                     stopping.instead(warehouse.stop)
                     left_behind = warehouse.run(lease)
     found = read_status(project, time.time())
-    behind = _behind(found, options) if options.until_idle else []
+    behind = _behind(found, project, options) if options.until_idle else []
     if left_behind and not behind:
         why = f"{counted(left_behind, 'table')} still had news at the end"
         if not options.until_idle:
@@ -241,12 +242,28 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
         yield stopping
 
 
-def _behind(found: WarehouseStatus, options: RunOptions) -> list[tuple[str, str]]:
-    """Feeds that could not be read, tables that have news all the same, and why."""
-    behind = [(item.table, item.error) for item in found.looked_at if item.error is not None]
-    behind += [(item.name, item.error) for item in found.feeds if item.error is not None]
+def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> list[tuple[str, str]]:
+    """Feeds that could not be read, tables that have news all the same, and why.
+
+    Where some tables are refreshed, what they are made of counts, and no other.
+    """
+    tables = {item.name for item in found.tables}
+    feeds: set[str | None] = {*project.feeds}
+    if options.refresh:
+        wanted = subset(project, options.refresh).tables
+        tables, feeds = {item.name for item in wanted}, {item.feed for item in wanted}
+    behind = [
+        (item.table, item.error)
+        for item in found.looked_at
+        if item.error is not None and item.table in tables
+    ]
+    behind += [
+        (item.name, item.error)
+        for item in found.feeds
+        if item.error is not None and item.name in feeds
+    ]
     for item in found.tables:
-        if item.state == "dropped" or (options.refresh and item.name not in options.refresh):
+        if item.state == "dropped" or item.name not in tables:
             continue
         has_news = item.pending_files or item.pending_s
         if item.failures or (item.state in ("waiting", "retrying", "paused") and has_news):

@@ -283,6 +283,28 @@ def test_refresh_without_a_run_does_it_here_for_the_tables_named_alone(freshline
     assert (shop.executor.requests[-1].table, shop.executor.requests[-1].full) == ("big", True)
 
 
+def test_a_refresh_fails_by_what_its_tables_are_made_of_alone(freshline, shop):
+    """A feed of none of them cannot be read; then a parent is not loaded."""
+    root = Path(shop.project.feeds["orders_feed"].path).parents[1]
+    settings = root / "freshline.yml"
+    feed = "  parts_feed: {kind: files, path: feed/parts, format: csv, schema: n INT, period: 1s}\n"
+    settings.write_text(settings.read_text().replace("feeds:\n", f"feeds:\n{feed}"))
+    table = "CREATE STREAMING TABLE parts AS SELECT * FROM STREAM parts_feed;\n"
+    (root / "tables" / "parts.sql").write_text(table)
+    (root / "feed" / "parts").write_text("no folder")
+    shop.file("orders", 1, [1])
+    done = freshline("run", "--until-idle", "--json")
+    assert done.exit_code == 3, done.stderr
+    assert [each["name"] for each in json.loads(done.stdout)["left_behind"]] == ["parts_feed"]
+    assert freshline("refresh", "big").exit_code == 0
+    assert freshline("refresh", "parts").exit_code == 3
+    bad = shop.file("orders", 2, "rubbish")
+    done = freshline("refresh", "big", "--json")
+    assert done.exit_code == 3
+    ((name, reason),) = [each.values() for each in json.loads(done.stdout)["left_behind"]]
+    assert (name, bad in reason) == ("orders", True)
+
+
 def test_the_live_table_shows_what_status_would(shop):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
@@ -469,7 +491,7 @@ def test_a_delta_table_that_cannot_be_read_is_named_at_the_end_of_a_run(shop):
         None, 0, None,
     )  # fmt: skip
     found = replace(read_status(shop.project, time.time()), sources=(source,))
-    behind = running._behind(found, RunOptions(until_idle=True))
+    behind = running._behind(found, shop.project, RunOptions(until_idle=True))
     assert behind == [("orders", "[source-missing] it is gone")]
 
 
