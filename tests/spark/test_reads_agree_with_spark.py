@@ -47,6 +47,15 @@ SELECT * FROM a CROSS JOIN b INNER JOIN c ON a.i = c.i
 SELECT i, table FROM (SELECT i, 1 AS table FROM a)
 SELECT * FROM a |> AS z |> JOIN b ON z.i = b.i
 SELECT * FROM explode(array(1,2)) AS e(x), a
+SELECT i FROM a WHERE EXISTS ((SELECT 1 FROM b) |> JOIN c)
+SELECT i AS from, j AS join FROM a
+SELECT i from, j join FROM a JOIN b USING (i, j)
+SELECT * FROM a window, b offset JOIN c limit ON offset.i = limit.i
+SELECT window.i, c.j FROM a AS window LEFT JOIN b AS where ON where.i = window.i, c
+TABLE a |> JOIN LATERAL (SELECT b.i FROM b WHERE b.i = a.i) |> SELECT a.j
+TABLE a ORDER BY a.i LIMIT 3
+TABLE a UNION ALL TABLE b ORDER BY i
+SELECT * FROM a WHERE EXISTS (TABLE b ORDER BY b.i) AND i IN (TABLE c |> SELECT c.i)
 """.strip().split("\n")
 
 

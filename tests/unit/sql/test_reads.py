@@ -50,6 +50,15 @@ def _names(query):
         ("SELECT * FROM a LEFT SEMI JOIN b USING (i) NATURAL JOIN c", ["a", "b", "c"]),
         ("SELECT /*+ BROADCAST(b) */ * FROM a FULL OUTER JOIN b ON true", ["a", "b"]),
         ("SELECT * FROM a VERSION AS OF 3, b TIMESTAMP AS OF '2024-01-01'", ["a", "b"]),
+        ("SELECT 1 WHERE EXISTS ((TABLE a) |> JOIN b |> UNION ALL TABLE c)", ["a", "b", "c"]),
+        ("SELECT i AS from, j AS join FROM a", ["a"]),
+        ("SELECT i from, j, k join FROM a JOIN b", ["a", "b"]),
+        ("SELECT as FROM a", ["a"]),
+        ("FROM a |> SELECT i AS join |> JOIN b", ["a", "b"]),
+        ("SELECT * FROM a window, b offset JOIN c limit ON i = j, d sort", ["a", "b", "c", "d"]),
+        ("SELECT * FROM a AS window, b AS offset LEFT JOIN c AS where, d", ["a", "b", "c", "d"]),
+        ("FROM a AS offset JOIN b AS sort ON offset.i = sort.i, c SELECT 1", ["a", "b", "c"]),
+        ("SELECT * FROM a WINDOW w AS (ORDER BY i), b AS (ORDER BY j)", ["a"]),
     ],
 )
 def test_every_relation_is_found_and_nothing_else(query, names):
@@ -100,7 +109,11 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
             "SELECT * FROM n TABLESAMPLE (5 ROWS) REPEATABLE (1) AS f JOIN o",
         ),
         ("SELECT * FROM g(TABLE f)", "SELECT * FROM g(TABLE n)"),
-        ("TABLE f", "TABLE n"),
+        ("TABLE f", "FROM n AS f"),
+        ("TABLE f |> SELECT f.i", "FROM n AS f |> SELECT f.i"),
+        ("SELECT 1 WHERE 1 IN (TABLE`f`)", "SELECT 1 WHERE 1 IN (FROM n AS f)"),
+        ("SELECT 1 UNION TABLE f ORDER BY 1", "SELECT 1 UNION FROM n AS f ORDER BY 1"),
+        ("SELECT * FROM f offset, f AS limit", "SELECT * FROM n offset, n AS limit"),
         ("SELECT * FROM f JOIN cat.`left`", "SELECT * FROM n AS f JOIN cat.`left`"),
         ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
         ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
@@ -133,6 +146,19 @@ def test_a_version_of_the_same_name_leaves_the_name_that_columns_may_be_called_b
     assert rewritten(query, {"db.t": "db.t VERSION AS OF 3"}) == (
         "SELECT db.t.id, t.id FROM db.t VERSION AS OF 3 JOIN db.t VERSION AS OF 3 AS o"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "new"),
+    [
+        ("TABLE db.t |> SELECT t.i", "FROM db.t VERSION AS OF 3 |> SELECT t.i"),
+        ("SELECT 1 WHERE 1 IN (TABLE db.t)", "SELECT 1 WHERE 1 IN (FROM db.t VERSION AS OF 3)"),
+        ("FROM g(TABLE db.t, 1)", "FROM g(TABLE (FROM db.t VERSION AS OF 3), 1)"),
+        ("FROM g(1, x => TABLE db.t)", "FROM g(1, x => TABLE (FROM db.t VERSION AS OF 3))"),
+    ],
+)
+def test_behind_table_stands_no_version(query, new):
+    assert rewritten(query, {"db.t": "db.t VERSION AS OF 3"}) == new
 
 
 def test_paths_that_differ_in_case_alone_are_two_tables():

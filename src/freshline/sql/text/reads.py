@@ -73,6 +73,8 @@ class Read:
         alias_at: Where an alias would have to stand; None where the query gives
             one or, behind TABLE, none can stand.
         time_travel: The mention fixes a version or a time itself.
+        table_at: Offset of the word TABLE, where ``TABLE name`` is a query; None elsewhere.
+        argument: Whether it is an argument of a table function, ``f(TABLE name)``.
     """
 
     parts: tuple[str, ...]
@@ -82,6 +84,8 @@ class Read:
     line: int
     alias_at: int | None
     time_travel: bool
+    table_at: int | None = None
+    argument: bool = False
 
     @property
     def name(self) -> str:
@@ -150,7 +154,8 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
             :attr:`Read.name`. Letters' case does not matter except in paths. Where the query
             gives the table no alias, the old name becomes one, so that ``orders.id`` still means
             the same column; a mention with a version or time of its own gets none, and keeps
-            that in place of the new name's.
+            that in place of the new name's. Behind TABLE neither an alias nor a version can
+            stand: ``TABLE orders`` becomes ``FROM new AS orders``, the same query.
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
@@ -162,11 +167,17 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
             continue
         if read.time_travel:
             new = _VERSION.sub("", new)
-        edits.append((read.start, read.end, new))
-        named = _VERSION.sub("", new) in (quoted(read.parts[-1]), read.name)
+        name, last = _VERSION.sub("", new), read.parts[-1]
+        named = name in (quoted(last), read.name)
+        alias = backquoted(last) if last.upper() in _NO_ALIAS else quoted(last)
+        if read.argument and name != new:
+            edits.append((read.start, read.end, f"(FROM {new})"))
+        elif read.table_at is not None and not (named and name == new):
+            query_of_it = f"FROM {new}" if named else f"FROM {new} AS {alias}"
+            edits.append((read.table_at, read.end, query_of_it))
+        else:
+            edits.append((read.start, read.end, new))
         if read.alias_at is not None and not read.time_travel and not named:
-            last = read.parts[-1]
-            alias = backquoted(last) if last.upper() in _NO_ALIAS else quoted(last)
             edits.append((read.alias_at, read.alias_at, f" AS {alias}"))
     for start, end, new in reversed(edits):
         before = " " if _TOUCH.match(query[max(start - 1, 0) : start] + new[:1]) else ""
@@ -181,6 +192,8 @@ class _Walk:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.close = _matching(tokens)
+        self.calls: set[int] = set()
+        """Where the parentheses of table functions open."""
         self.found: list[Read] = []
 
     def reads(self) -> tuple[Read, ...]:
@@ -227,7 +240,23 @@ class _Walk:
             return ""
         if token.is_word("LATERAL") and self._word(at + 1, end, "VIEW"):
             return "ends"
-        return role
+        return "" if role and self._is_alias(at, end) else role
+
+    def _is_alias(self, at: int, end: int) -> bool:
+        """Whether a word of SQL is the name of a column or table here: ``i AS from``, ``t offset``.
+
+        A clause's word has something behind it that no alias has.
+        """
+        named = at > 0 and self.tokens[at - 1].is_word("AS")
+        if self._word(at, end, "FROM", "JOIN"):  # a column may be called as: SELECT as FROM t
+            return self._ends_alias(at + 1, end) or self._word(at + 1, end, "FROM")
+        if self._word(at, end, *_ENDS_FROM):
+            return named or self._ends_alias(at + 1, end) or self._word(at + 1, end, "JOIN", "ON")
+        return named
+
+    def _ends_alias(self, at: int, end: int) -> bool:
+        """Whether what is behind a word shows that it is a name, and begins no clause."""
+        return at >= end or self.tokens[at].text in {",", ".", "|>"}
 
     def _with(self, at: int, end: int, ctes: frozenset[str]) -> tuple[int, frozenset[str]]:
         """The definitions behind WITH: each sees those before it, a recursive one itself."""
@@ -261,7 +290,9 @@ class _Walk:
             if token.is_symbol("("):
                 self._parentheses(inner, ctes)
                 inner = self.close[inner]
-            elif token.is_word(*_SET_OPERATORS) and self.tokens[inner - 1].is_symbol(")"):
+            elif self.tokens[inner - 1].is_symbol(")") and (
+                token.is_word(*_SET_OPERATORS) or token.is_symbol("|>")
+            ):
                 self._query(inner, end, ctes)
                 return
             elif token.is_word("TABLE") and self._names_table_argument(inner, end):
@@ -325,7 +356,8 @@ class _Walk:
         return at
 
     def _name(self, at: int, end: int, ctes: frozenset[str], stream_at: int | None = None) -> int:
-        takes_alias = not self._is_argument(at)
+        table_at = self._table_before(at)
+        argument = table_at is not None and self._is_argument(table_at)
         first = self.tokens[at if stream_at is None else stream_at]
         parts = [self.tokens[at].name]
         while at + 2 < end and self.tokens[at + 1].is_symbol(".") and self.tokens[at + 2].is_name:
@@ -341,6 +373,7 @@ class _Walk:
         if parenthesis:
             if last.is_word("IDENTIFIER"):
                 raise SqlTextError("a table's name is computed by IDENTIFIER", last.line)
+            self.calls.add(at)
             return at  # a table function; its arguments are walked as any parentheses
         if stream_at is not None and self.tokens[stream_at + 1].is_symbol("("):
             at = self.close[stream_at + 1] + 1
@@ -355,8 +388,10 @@ class _Walk:
                 first.start,
                 last.end,
                 first.line,
-                alias_at if takes_alias else None,
+                alias_at if table_at is None else None,
                 time_travel,
+                None if table_at is None or argument else self.tokens[table_at].start,
+                argument,
             )
         )
         return at
@@ -373,6 +408,8 @@ class _Walk:
             token = self.tokens[at]
             if token.is_word("AS") or (token.is_name and not token.is_word(*_NO_ALIAS)):
                 return time_travel, None
+            if token.is_word(*_ENDS_FROM) and self._is_alias(at, end):
+                return time_travel, None
         return time_travel, self.tokens[at - 1].end
 
     def _starts_query(self, at: int, end: int) -> bool:
@@ -384,12 +421,17 @@ class _Walk:
             return behind is not None and (behind.is_name or behind.is_symbol("("))
         return behind is None or not behind.is_symbol(".")
 
-    def _is_argument(self, at: int) -> bool:
-        """Whether the name at ``at`` stands as TABLE name, which takes no alias."""
+    def _table_before(self, at: int) -> int | None:
+        """The word TABLE of ``TABLE name`` or ``TABLE (name)``, behind which stands no alias."""
         before = at - 1
         if before >= 1 and self.tokens[before].is_symbol("("):
             before -= 1
-        return before >= 0 and self.tokens[before].is_word("TABLE")
+        return before if before >= 0 and self.tokens[before].is_word("TABLE") else None
+
+    def _is_argument(self, at: int) -> bool:
+        """Whether the word TABLE at ``at`` begins an argument of a table function."""
+        before = at - 1
+        return before >= 0 and (before in self.calls or self.tokens[before].text in {",", ">"})
 
     def _is_distinct_from(self, at: int) -> bool:
         words = [token.text.upper() for token in self.tokens[max(at - 2, 0) : at]]
