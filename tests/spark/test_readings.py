@@ -12,6 +12,7 @@ from freshline.delta.log import last_commit
 from freshline.spark.engine.jvm import activate
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.readings import confirmed, spark_plan
+from freshline.spark.views.verify import typer
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.explain import ways
 from freshline.sql.plan import view_plan
@@ -30,6 +31,7 @@ from freshline.sql.readings.certainty import uncertain
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.terms import HOUR_US, Attribute
+from freshline.sql.states.decompose import decompose
 from tests.support.recorded_plans import FILE, QUERIES
 from tests.support.recorded_plans import plans as recorded_now
 from tests.support.share import share
@@ -379,6 +381,34 @@ def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):
         " by our reading has LeftOuter join on of orders.usr+users.usr with nothing, by Spark's has"
         " LeftOuter join on of clicks.usr+orders.usr+users.usr with nothing"
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("id + usr", "usr + id"),
+        ("if(id = usr, 1, 2)", "if(usr = id, 1, 2)"),
+        ("if(id < usr, 1, 2)", "if(usr > id, 1, 2)"),
+        ("if(id + usr IN (1, 2), 1, 2)", "if(id + usr IN (2, 1), 1, 2)"),
+        ("greatest(id, usr)", "greatest(usr, id)"),
+    ],
+)
+def test_what_is_one_key_to_spark_however_it_is_written_is_not_made_two(empty, one, other):
+    """Told apart, the rows of one of the sets would miss their key."""
+    for shown, sets in (
+        (one, f"GROUPING SETS (({one}), ({other}), (usr))"),
+        (other, f"CUBE ({one}, id, usr)"),
+        (f"{other} IS NULL", f"ROLLUP (usr, {one}, id)"),
+    ):
+        query = f"SELECT {shown} AS shown, usr, count(*) AS n FROM orders GROUP BY {sets}"
+        cut = decompose(query, SOURCES, typer(empty))
+        assert isinstance(cut, Decomposition)
+        why = told(empty, query, dataclasses.replace(NOTHING, merge=cut))
+        assert "subtotals by" in why, shown
+        right = query.replace(shown, one).replace(other, "amount")
+        cut = decompose(right, SOURCES, typer(empty))
+        assert isinstance(cut, Decomposition)
+        assert told(empty, right, dataclasses.replace(NOTHING, merge=cut)) == ""
 
 
 def test_rows_made_distinct_before_an_offset_are_not_confirmed(empty):

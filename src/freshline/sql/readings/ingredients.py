@@ -41,6 +41,8 @@ _COUNTED = {f"{_AGGREGATE}Count", f"{_AGGREGATE}Sum"}
 """What the count of a group's rows comes from, put together from states."""
 _SET_OPERATIONS = ("Except", "Intersect")
 _LIMITS = ("GlobalLimit", "Offset", "Tail")
+_ADDED_KEYS = ("spark_grouping_id", "_gen_grouping_pos")
+"""Keys by which Spark tells the rows of one grouping set from those of another."""
 _OF_DISTINCT = " of distinct"
 _OF_GROUPS = " of groups"
 _SAME_TWICE = ("Min", "Max", "MinBy", "MaxBy", "BoolAnd", "BoolOr", "BitAndAgg", "BitOrAgg")
@@ -279,6 +281,8 @@ class _Reader:
             self._limit(plan)
         elif plan.kind == "Window":
             self._windows(plan, known)
+        elif plan.kind == "Aggregate" and plan.children[0].kind == "Expand":
+            self.parts.add(_subtotals(plan))
         elif plan.kind == "Generate":
             made = plan.tree("generator")
             if made is not None:
@@ -392,6 +396,32 @@ def _function(tree: Tree) -> set[str]:
     constants = [_constant(each).upper() for each in held if each.kind == "Literal"]
     kind = _OPPOSITES.get(tree.kind, tree.kind)
     return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
+
+
+def _subtotals(plan: Tree) -> str:
+    """How many keys ROLLUP, CUBE or GROUPING SETS have, and which of them columns show together.
+
+    Two texts can be one key: ``a + b`` and ``b + a`` are to Spark.
+    """
+    keys = [
+        each.number
+        for each in plan.trees("groupingExpressions")
+        if each.text("name") not in _ADDED_KEYS
+    ]
+    shown = {
+        tuple(at for at, key in enumerate(keys) if key in _shown_plainly(each))
+        for each in plan.trees("aggregateExpressions")
+    }
+    return f"subtotals by {len(keys)} keys, shown as {sorted(shown - {()})}"
+
+
+def _shown_plainly(tree: Tree) -> set[int]:
+    """The attributes in an expression that no aggregate is made of."""
+    if tree.kind == "AggregateExpression":
+        return set()
+    if tree.kind == "AttributeReference":
+        return {tree.number}
+    return {number for each in tree.children for number in _shown_plainly(each)}
 
 
 def _has_groups(plan: Tree) -> bool:
