@@ -36,6 +36,10 @@ AGGREGATES = {
     "sum(o_totalprice) AS s FROM orders GROUP BY o_custkey HAVING count(*) > 1)",
     "names": "SELECT count(*), sum(o_totalprice) + 1, max(O_OrderKey) FROM orders",
     "order_by_place": "SELECT o_orderpriority, count(*) FROM orders GROUP BY 1 ORDER BY 2 DESC, 1",
+    "empty_sets": "SELECT sum(o_totalprice), count(*) FROM orders WHERE o_orderkey < 0 "
+    "GROUP BY GROUPING SETS ((), ())",
+    "grand_total": "SELECT sum(o_totalprice), count(*) FROM orders WHERE o_orderkey < 0 "
+    "GROUP BY GROUPING SETS (())",
     "empty_groups": "SELECT o_orderpriority, avg(o_totalprice) FROM orders WHERE o_orderkey < 0 "
     "GROUP BY o_orderpriority",
     "grouping_sets": "SELECT o_orderpriority, o_orderstatus, grouping_id(), avg(o_totalprice) "

@@ -100,7 +100,7 @@ def test_tpch_merged_equals_at_once(tpch: Batches, name: str) -> None:
     _check(tpch, tpch_query(name))
 
 
-@pytest.mark.parametrize("name", share(list(AGGREGATES), part=12))
+@pytest.mark.parametrize("name", share(list(AGGREGATES), part=12, always=["empty_sets"]))
 def test_what_only_spark_can_tell(tpch: Batches, name: str) -> None:
     _check(tpch, AGGREGATES[name])
 

@@ -493,6 +493,13 @@ def test_rows_that_stand_for_several_are_summed_where_no_digit_is_lost(type_, me
     assert (found.code if isinstance(found, Reason) else None) == (None if merges else "AGGREGATE")
 
 
+@pytest.mark.parametrize("sets", ["()", "(), ()", "(), (), ()"])
+def test_sets_without_a_key_are_made_of_rows_alone(shops, sets):
+    """To Spark there is no set where there is no row; a state of all rows would be one."""
+    cut = shops.check(f"SELECT count(*) AS n FROM sale GROUP BY GROUPING SETS ({sets})")
+    assert [partial.keys for partial in cut.partials] == [("k0",)]
+
+
 def test_each_distinct_argument_has_a_partial_of_its_own(shops):
     cut = shops.check(MERGES["two_distincts"])
     assert [len(partial.keys) for partial in cut.partials] == [2, 2]

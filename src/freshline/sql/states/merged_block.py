@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from freshline.sql.query.grouping import has_subtotals
 from freshline.sql.query.scopes import free_aliases, items_of, queries_in, windows_in
 from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import Call, Rule, call_of, calls_in, double_sums, rule_of
@@ -91,8 +92,8 @@ def _single(
         for clause in clauses(select):
             replacement.distinct(clause)
     _key_joins(block, builder, whole=whole)
-    if block.joins_later and not builder.key_names:
-        builder.key(exp.true())  # without rows there must be no row to join
+    if not builder.key_names and (block.joins_later or has_subtotals(select)):
+        builder.key(exp.true())  # without rows there must be no row to join, or to make sets of
     builder.close(cutter.typer)
     finished = {
         text: typed(finish(rules[text], places, builder), types[text])
