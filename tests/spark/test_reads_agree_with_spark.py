@@ -17,8 +17,8 @@ SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b) AND i IN (SELECT i FROM c)
 SELECT (SELECT max(i) FROM a) m, abs((SELECT 1 FROM b)) FROM c
 SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.i = a.i), c
 SELECT * FROM a LATERAL VIEW explode(m) e AS k, v WHERE k IN (1, j)
-SELECT * FROM a TABLESAMPLE (5 PERCENT) s, b
-SELECT a.i FROM a TABLESAMPLE (5 PERCENT), b
+SELECT * FROM a TABLESAMPLE (100 PERCENT) s, b
+SELECT a.i FROM a TABLESAMPLE (100 PERCENT), b
 SELECT extract(year FROM t), trim(BOTH y FROM y), substring(y FROM 2) FROM a
 SELECT i IS NOT DISTINCT FROM j, i IS DISTINCT FROM j FROM a
 FROM a |> WHERE i > 1 |> JOIN b USING (i) |> SELECT i |> UNION ALL (SELECT i FROM c)
@@ -56,21 +56,34 @@ TABLE a |> JOIN LATERAL (SELECT b.i FROM b WHERE b.i = a.i) |> SELECT a.j
 TABLE a ORDER BY a.i LIMIT 3
 TABLE a UNION ALL TABLE b ORDER BY i
 SELECT * FROM a WHERE EXISTS (TABLE b ORDER BY b.i) AND i IN (TABLE c |> SELECT c.i)
+SELECT 1, 2, NULL, NULL, NULL UNION ALL TABLE b ORDER BY 2 LIMIT 9
+SELECT j FROM a UNION ALL (SELECT 7 UNION TABLE i UNION ALL SELECT j FROM (TABLE b))
+SELECT 7 INTERSECT TABLE i
 """.strip().split("\n")
 
 
 @pytest.fixture(scope="module")
 def session(spark):
-    session = spark.newSession()
-    for name in ("new_a", "new_b", "new_c"):
-        session.sql(
-            "SELECT 1 AS i, 2 AS j, map(1, 2) AS m, TIMESTAMP'2024-01-01' AS t, 'x' AS y"
-        ).createOrReplaceTempView(name)
+    return tables(spark.newSession(), "new_")
+
+
+@pytest.fixture(scope="module")
+def as_written(spark):
+    return tables(spark.newSession(), "")
+
+
+def tables(session, before):
+    for number, name in enumerate("abc"):
+        rows = f"SELECT 1 AS i, {number} AS j, map(1, 2) AS m, TIMESTAMP'2024-01-01' AS t, 'x' AS y"
+        session.sql(rows).createOrReplaceTempView(before + name)
+    session.sql("SELECT 7 AS j").createOrReplaceTempView(f"{before}i")
     return session
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
-def test_spark_analyses_the_query_over_the_new_names_alone(session, query):
-    new = rewritten(query, {"a": "new_a", "b": "new_b", "c": "new_c"})
-    assert session.sql(new).columns
+def test_spark_makes_the_same_of_the_query_over_the_new_names_alone(session, as_written, query):
+    new = rewritten(query, {name: f"new_{name}" for name in "abci"})
+    found, expected = session.sql(new), as_written.sql(query)
+    assert found.columns == expected.columns
+    assert sorted(found.collect()) == sorted(expected.collect())

@@ -109,10 +109,10 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
             "SELECT * FROM n TABLESAMPLE (5 ROWS) REPEATABLE (1) AS f JOIN o",
         ),
         ("SELECT * FROM g(TABLE f)", "SELECT * FROM g(TABLE n)"),
-        ("TABLE f", "FROM n AS f"),
-        ("TABLE f |> SELECT f.i", "FROM n AS f |> SELECT f.i"),
-        ("SELECT 1 WHERE 1 IN (TABLE`f`)", "SELECT 1 WHERE 1 IN (FROM n AS f)"),
-        ("SELECT 1 UNION TABLE f ORDER BY 1", "SELECT 1 UNION FROM n AS f ORDER BY 1"),
+        ("TABLE f", "SELECT * FROM n AS f"),
+        ("TABLE f |> SELECT f.i", "SELECT * FROM n AS f |> SELECT f.i"),
+        ("SELECT 1 WHERE 1 IN (TABLE`f`)", "SELECT 1 WHERE 1 IN (SELECT * FROM n AS f)"),
+        ("SELECT 1 UNION TABLE f ORDER BY 1", "SELECT 1 UNION SELECT * FROM n AS f ORDER BY 1"),
         ("SELECT * FROM f offset, f AS limit", "SELECT * FROM n offset, n AS limit"),
         ("SELECT * FROM f JOIN cat.`left`", "SELECT * FROM n AS f JOIN cat.`left`"),
         ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
@@ -151,10 +151,16 @@ def test_a_version_of_the_same_name_leaves_the_name_that_columns_may_be_called_b
 @pytest.mark.parametrize(
     ("query", "new"),
     [
-        ("TABLE db.t |> SELECT t.i", "FROM db.t VERSION AS OF 3 |> SELECT t.i"),
-        ("SELECT 1 WHERE 1 IN (TABLE db.t)", "SELECT 1 WHERE 1 IN (FROM db.t VERSION AS OF 3)"),
-        ("FROM g(TABLE db.t, 1)", "FROM g(TABLE (FROM db.t VERSION AS OF 3), 1)"),
-        ("FROM g(1, x => TABLE db.t)", "FROM g(1, x => TABLE (FROM db.t VERSION AS OF 3))"),
+        ("TABLE db.t |> SELECT t.i", "SELECT * FROM db.t VERSION AS OF 3 |> SELECT t.i"),
+        (
+            "SELECT 1 WHERE 1 IN (TABLE db.t)",
+            "SELECT 1 WHERE 1 IN (SELECT * FROM db.t VERSION AS OF 3)",
+        ),
+        ("FROM g(TABLE db.t, 1)", "FROM g(TABLE (SELECT * FROM db.t VERSION AS OF 3), 1)"),
+        (
+            "FROM g(1, x => TABLE db.t)",
+            "FROM g(1, x => TABLE (SELECT * FROM db.t VERSION AS OF 3))",
+        ),
     ],
 )
 def test_behind_table_stands_no_version(query, new):

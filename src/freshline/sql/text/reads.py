@@ -155,7 +155,9 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
             gives the table no alias, the old name becomes one, so that ``orders.id`` still means
             the same column; a mention with a version or time of its own gets none, and keeps
             that in place of the new name's. Behind TABLE neither an alias nor a version can
-            stand: ``TABLE orders`` becomes ``FROM new AS orders``, the same query.
+            stand: ``TABLE orders`` becomes ``SELECT * FROM new AS orders``, the same query.
+            (``FROM new`` alone is one, too, but in ``SELECT 1, 2 UNION FROM new`` the word UNION
+            is an alias.)
     """
     by_name = {name.lower(): new for name, new in replacements.items()}
     edits: list[tuple[int, int, str]] = []
@@ -171,9 +173,9 @@ def rewritten(query: str, replacements: Mapping[str, str]) -> str:
         named = name in (quoted(last), read.name)
         alias = backquoted(last) if last.upper() in _NO_ALIAS else quoted(last)
         if read.argument and name != new:
-            edits.append((read.start, read.end, f"(FROM {new})"))
+            edits.append((read.start, read.end, f"(SELECT * FROM {new})"))
         elif read.table_at is not None and not (named and name == new):
-            query_of_it = f"FROM {new}" if named else f"FROM {new} AS {alias}"
+            query_of_it = f"SELECT * FROM {new}" + ("" if named else f" AS {alias}")
             edits.append((read.table_at, read.end, query_of_it))
         else:
             edits.append((read.start, read.end, new))
