@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from freshline.sql.query.records import Reason, Source
+from freshline.sql.query.records import Decomposition, Reason, Source
 from freshline.sql.states.decompose import decompose
 from tests.unit.sql.merging import Merging
 
@@ -405,6 +405,11 @@ REFUSED = {
     "SELECT count(*) FROM shop": "NO_STREAM",
     "SELECT (SELECT pieces FROM sale WHERE id = 3) FROM shop": "KEEPS_ROWS",
     "SELECT count(*) FROM nowhere": "UNKNOWN_TABLE",
+    # sqlglot writes the place of the constant for its name
+    "SELECT max(id) AS m, 3 AS n FROM sale GROUP BY pieces % n": "SYNTAX",
+    "SELECT 'x' AS t, count(*) FROM sale GROUP BY concat(shop, T)": "SYNTAX",
+    "SELECT count(*), -2 AS a, a AS b FROM sale GROUP BY pieces + b": "SYNTAX",
+    "SELECT shop, 7 AS n, count(*) FROM sale GROUP BY ROLLUP (shop, n)": "SYNTAX",
 }  # fmt: skip
 
 
@@ -414,6 +419,19 @@ def test_what_has_no_merge_is_refused_with_its_code(query):
     assert isinstance(found, Reason), found
     assert found.code == REFUSED[query], found
     assert found.message
+
+
+@pytest.mark.parametrize(
+    ("shown", "keys"),
+    [
+        ("3 AS n, shop", "shop, n"),
+        ("3 AS n, pieces % 3 AS m", "pieces % 3"),
+        ("3 AS id", "sale.id % 2"),
+    ],
+)
+def test_constants_that_no_key_computes_with_are_no_doubt(shown, keys):
+    query = f"SELECT {shown}, count(*) AS c FROM sale GROUP BY {keys}"
+    assert isinstance(decompose_with_any_type(query), Decomposition)
 
 
 def test_fields_of_a_struct_have_to_be_named():

@@ -65,6 +65,7 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
     sources = [Source(name, dict(types)) for name, types in columns]
     tree = parsed(query)
     _refuse_forms(tree)
+    _refuse_named_constants(tree)
     _drop_hints(tree)
     _name_outputs(tree)
     _spell_out_windows(tree)
@@ -175,6 +176,27 @@ def _refuse_forms(tree: exp.Query) -> None:
             raise unsupported("LATERAL_SUBQUERY", "a query inside LATERAL is not analysed", node)
         if isinstance(node, exp.QueryTransform):
             raise unsupported("SYNTAX", "TRANSFORM runs a program of its own", node)
+
+
+def _refuse_named_constants(tree: exp.Query) -> None:
+    """For a constant's name sqlglot writes its place: ``v % 2`` for ``v % n`` of ``a, 3 AS n``.
+
+    That is right where GROUP BY has the name alone, and another key where it computes with it.
+    """
+    for group in tree.find_all(exp.Group):
+        select = group.find_ancestor(exp.Select)
+        constants: set[str] = set()
+        for item in select.expressions if select is not None else ():
+            value = item.unalias().unnest()
+            named = isinstance(value, exp.Column) and value.name.lower() in constants
+            if named or isinstance(value, exp.Literal) or value.is_number:
+                constants.add(item.alias_or_name.lower())
+        for column in group.find_all(exp.Column):
+            inside = column.parent is not group and not column.table
+            if inside and column.name.lower() in constants:
+                raise unsupported(
+                    "SYNTAX", "write a constant itself where GROUP BY computes with it", column
+                )
 
 
 def _drop_hints(tree: exp.Query) -> None:
