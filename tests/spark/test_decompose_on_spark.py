@@ -7,7 +7,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from freshline.spark.engine.jvm import java_frame
 from freshline.spark.views import verify as verifying
@@ -135,6 +137,20 @@ def test_a_join_by_which_spark_asks_for_existence_is_known_again(tpch: Batches) 
     assert same_plan(tpch.spark, query.format(price=1))
     one, other = (tpch.spark.sql(query.format(price=price)) for price in (1, 2))
     assert not verifying._alike(*(java_frame(each).queryExecution() for each in (one, other)))
+
+
+def test_structs_of_columns_with_metadata_are_one_key(spark: SparkSession) -> None:
+    """Written with AS they are two to Spark, and the query of the states would fail."""
+    session = spark.newSession()
+    column = StructField("c", StringType(), metadata={"comment": "filled up"})
+    session.createDataFrame([("a",)], StructType([column])).createOrReplaceTempView("held")
+    query = "SELECT {0} AS s, count(*) AS n FROM held GROUP BY {0}"
+    with pytest.raises(AnalysisException):
+        session.sql(query.format("struct(held.c AS c)"))
+    plain = query.format("struct(c)")
+    cut = decompose(plain, [Source("held", {"c": "string"})], typer(session))
+    assert isinstance(cut, Decomposition)
+    assert verify(session, plain, cut) is None
 
 
 def test_a_final_query_of_another_type_is_not_trusted(tpch: Batches) -> None:
