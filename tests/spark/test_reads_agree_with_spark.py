@@ -47,6 +47,8 @@ SELECT * FROM a CROSS JOIN b INNER JOIN c ON a.i = c.i
 SELECT i, table FROM (SELECT i, 1 AS table FROM a)
 SELECT * FROM a |> AS z |> JOIN b ON z.i = b.i
 SELECT * FROM explode(array(1,2)) AS e(x), a
+SELECT * FROM VALUES 'x', 'y' AS v, VALUES 1, 2.5 w, VALUES INTERVAL 1 DAY, INTERVAL '2' DAYS u, a
+SELECT * FROM VALUES DATE'2026-01-01', current_date() v(k) JOIN VALUES true, null w ON true, a
 SELECT i FROM a WHERE EXISTS ((SELECT 1 FROM b) |> JOIN c)
 SELECT i AS from, j AS join FROM a
 SELECT i from, j join FROM a JOIN b USING (i, j)

@@ -347,15 +347,26 @@ class _Walk:
 
     def _values(self, at: int, end: int, ctes: frozenset[str]) -> int:
         """The rows of an inline table, whose commas separate no relations."""
-        while at < end and self.tokens[at].is_symbol("("):
-            self._parentheses(at, ctes)
-            at = self.close[at] + 1
-            if not (at + 1 < end and self.tokens[at].is_symbol(",")):
-                break
-            if not self.tokens[at + 1].is_symbol("("):
-                break
+        start = at
+        while at < end and not self._ends_row(at, start):
+            if self.tokens[at].is_symbol("("):
+                self._parentheses(at, ctes)
+                at = self.close[at]
+            elif self.tokens[at].is_symbol(","):
+                start = at + 1
             at += 1
         return at
+
+    def _ends_row(self, at: int, start: int) -> bool:
+        """Whether an inline table ends behind its row that begins at ``start``, by an alias say."""
+        token, before = self.tokens[at], self.tokens[at - 1]
+        if at == start:
+            return False
+        if token.is_symbol("|>") or token.is_word("AS", *_NO_ALIAS):
+            return True
+        if self.tokens[start].is_word("INTERVAL") and not before.is_name:
+            return False  # 1 DAY
+        return token.is_name and (before.kind != "symbol" or before.text in {")", "]"})
 
     def _name(self, at: int, end: int, ctes: frozenset[str], stream_at: int | None = None) -> int:
         table_at = self._table_before(at)
