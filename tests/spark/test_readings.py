@@ -312,6 +312,17 @@ def test_rows_that_a_static_table_repeats_are_weighted(empty):
             ),
             False,
         ),
+        (
+            "EXISTS (SELECT 1 FROM orders LIMIT 1); EXISTS (SELECT 1 FROM orders LIMIT 2 OFFSET 3)",
+            True,
+        ),
+        (
+            (
+                "(SELECT id FROM orders LIMIT 1); id IN (SELECT id FROM orders LIMIT 1);"
+                " EXISTS (SELECT id FROM (SELECT id FROM orders LIMIT 1) WHERE id > 1)"
+            ),
+            False,
+        ),
     ],
 )
 def test_both_readings_say_whether_the_order_of_rows_matters(empty, expressions, certain):

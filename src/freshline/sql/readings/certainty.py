@@ -84,8 +84,10 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
         return _UNCERTAIN[name]
     if name in _SETS and not top:
         return f"{name} gives its elements in any order, and is not shown as it is"
-    plan = tree.tree("plan")
-    inner = None if plan is None else _in_plan(plan, ordered=False)
+    plan = below = tree.tree("plan")
+    while name == "Exists" and below is not None and below.kind in _LIMITS:
+        below = below.children[0]  # whichever rows are taken, it is as many of them
+    inner = None if below is None else _in_plan(below, ordered=False)
     if inner is not None:
         return inner
     shown = (top and name in ("Alias", "AggregateExpression")) or name in _UNORDERED
