@@ -88,4 +88,4 @@ def test_spark_makes_the_same_of_the_query_over_the_new_names_alone(session, as_
     new = rewritten(query, {name: f"new_{name}" for name in "abci"})
     found, expected = session.sql(new), as_written.sql(query)
     assert found.columns == expected.columns
-    assert sorted(found.collect()) == sorted(expected.collect())
+    assert sorted(found.collect(), key=repr) == sorted(expected.collect(), key=repr)

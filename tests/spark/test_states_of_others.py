@@ -35,7 +35,7 @@ def three_updates(spark, tmp_path_factory) -> Arrivals:
 
 
 @pytest.fixture
-def arrivals(shop, three_updates) -> Arrivals:
+def arrivals(shop: Shop, three_updates: Arrivals) -> Arrivals:
     """The same in a copy."""
     shop.begin_as(three_updates.shop)
     return replace(three_updates, shop=shop, chance=random.Random(12))
