@@ -202,8 +202,8 @@ def test_a_query_that_is_put_together_rightly_is_confirmed(empty):
             "ORDER BY a LIMIT 5",
             "ORDER BY a LIMIT 6",
             (
-                f"{QUERY}GlobalLimit 6 of groups by orders.amount Ascending, by Spark's has"
-                " GlobalLimit 5 of groups by orders.amount Ascending"
+                f"{QUERY}GlobalLimit 6 of groups by orders.amount Ascending NullsFirst, by"
+                " Spark's has GlobalLimit 5 of groups by orders.amount Ascending NullsFirst"
             ),
         ),
         (
@@ -420,6 +420,45 @@ def test_what_is_one_key_to_spark_however_it_is_written_is_not_made_two(empty, o
         cut = decompose(right, SOURCES, typer(empty))
         assert isinstance(cut, Decomposition)
         assert told(empty, right, dataclasses.replace(NOTHING, merge=cut)) == ""
+
+
+HIDDEN = (
+    ("SELECT max(amount) AS m FROM orders GROUP BY usr % 3", "% 3 -> % 1; usr % -> id %"),
+    ("SELECT usr, sum(amount) AS s FROM orders GROUP BY usr, abs(id)", "ABS( -> SIGN("),
+    ("SELECT count(*) AS n FROM orders GROUP BY date_trunc('hour', ts)", "HOUR -> DAY"),
+    ("SELECT min(id) AS i FROM orders GROUP BY ROLLUP (usr % 3, id)", "% 3 -> % 1; usr % -> id %"),
+    ("SELECT max(n) AS m FROM (SELECT count(*) AS n FROM orders GROUP BY usr % 3)", "% 3 -> % 1"),
+    ("SELECT count(*) AS n FROM (SELECT DISTINCT usr % 3 AS k FROM orders)", "% 3 -> % 1"),
+    (
+        (
+            "SELECT usr, rank() OVER (PARTITION BY id % 4 ORDER BY usr % 3) AS r FROM orders"
+            " GROUP BY usr, id"
+        ),
+        "% 3 -> % 1; % 4 -> % 2",
+    ),
+    (
+        "SELECT usr FROM orders GROUP BY usr ORDER BY usr % 3 LIMIT 2",
+        "% 3 -> % 1; % 3 -> % 3 NULLS LAST",
+    ),
+)
+
+
+@pytest.mark.parametrize(("query", "changes"), HIDDEN)
+def test_a_key_that_no_column_shows_is_the_query_s(empty, query, changes):
+    """Of groups, of distinct rows, and of an order."""
+    cut = decompose(query, SOURCES, typer(empty))
+    assert isinstance(cut, Decomposition)
+    assert told(empty, query, dataclasses.replace(NOTHING, merge=cut)) == ""
+    for change in changes.split("; "):
+        right, wrong = change.split(" -> ")
+        partials = tuple(
+            dataclasses.replace(each, query=each.query.replace(right, wrong))
+            for each in cut.partials
+        )
+        final = cut.final.replace(right, wrong)
+        other = dataclasses.replace(cut, partials=partials, final=final)
+        assert other != cut, (change, cut)
+        assert told(empty, query, dataclasses.replace(NOTHING, merge=other)) != "", change
 
 
 def test_rows_made_distinct_before_an_offset_are_not_confirmed(empty):

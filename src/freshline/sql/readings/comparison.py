@@ -167,6 +167,10 @@ def _rewritten(
         if not same_origin(theirs, ours):
             fact = f"the column {column.text('name')}, put together from states"
             found.append(Difference(fact, f"comes from {_listed(ours)}", f"from {_listed(theirs)}"))
+    for key in () if found else wanted.keys:  # one that is shown has been told of
+        if key and not any(same_origin(key, each) for each in made.keys):
+            fact = f"none comes from {_listed(key)}"
+            found.append(Difference("the keys of groups", fact, "one does"))
     ours_alone, theirs_alone = sorted(made.parts - wanted.parts), sorted(wanted.parts - made.parts)
     if ours_alone or theirs_alone:
         fact = "the query put together from states"

@@ -1,8 +1,8 @@
 """What a query consists of, in columns of its sources, so that two queries can be compared.
 
 The texts that are made from a user's query have other names, other groups and other aggregates,
-but the same conditions, joins, frames and limits over the same columns of the same tables, and
-each column of their result comes from the same columns.
+but the same conditions, joins, frames and limits over the same columns of the same tables. Each
+column of their result comes from the same columns, and each key of the user's groups is a key.
 """
 
 from __future__ import annotations
@@ -74,10 +74,12 @@ class Ingredients:
     Attributes:
         shown: Of each column of the result: what it comes from.
         parts: Everything else, a line of text each, without how often.
+        keys: Of each key of groups and of distinct rows: what it comes from.
     """
 
     shown: list[Columns] = field(default_factory=list)
     parts: set[str] = field(default_factory=set)
+    keys: set[Columns] = field(default_factory=set)
 
 
 def ingredients(
@@ -94,7 +96,7 @@ def ingredients(
     names = None if changing is None else {name.lower() for name in changing}
     reader = _Reader({name.lower() for name in inner}, names)
     held = reader.read(plan, {})
-    return Ingredients([held[each.number] for each in output(plan)], reader.parts)
+    return Ingredients([held[each.number] for each in output(plan)], reader.parts, reader.keys)
 
 
 def same_origin(wanted: Columns, made: Columns) -> bool:
@@ -149,6 +151,7 @@ class _Reader:
         self._over_static = self._over_groups = False
         self._orders: dict[int, list[str]] = {}
         self.parts: set[str] = set()
+        self.keys: set[Columns] = set()
 
     def read(self, plan: Tree, around: Held) -> dict[int, Columns]:
         """What each column of a plan comes from; its parts are noted."""
@@ -166,6 +169,9 @@ class _Reader:
         self._over_groups = plan.kind == "Aggregate" and any(map(_has_groups, plan.children))
         if not self._repeats_rows(plan, known):
             self._note(plan, known)
+        if plan.kind == "Distinct":
+            self.keys.update(known[each.number] for each in output(plan))
+        self.keys.update(self._of([each], known) for each in plan.trees("groupingExpressions"))
         projections = plan.fields.get("projections") or ()
         # Spark leaves them out now and then. A column of grouping sets is then that of its number
         # below, or NULL, which comes from nothing.
@@ -273,10 +279,7 @@ class _Reader:
             self._filtered(plan.tree("condition"), known)
         elif plan.kind == "Sort":
             # Told here: above it columns can be gone that only the order needs.
-            self._orders[id(plan)] = [
-                f"{_listed(self._of([each], known))} {each.text('direction')}"
-                for each in plan.trees("order")
-            ]
+            self._orders[id(plan)] = self._order(plan.trees("order"), known)
         elif plan.kind in _LIMITS:
             self._limit(plan)
         elif plan.kind == "Window":
@@ -351,16 +354,20 @@ class _Reader:
         what = "groups" if groups else "rows"
         self.parts.add(f"{plan.kind} {said} of {what} by {'; '.join(keys)}")
 
+    def _order(self, keys: Collection[Tree], known: Held) -> list[str]:
+        return [
+            f"{_computed(self._of(each.children[:1], known))} {each.text('direction')}"
+            f" {each.text('nullOrdering')}".rstrip()
+            for each in keys
+        ]
+
     def _windows(self, plan: Tree, known: Held) -> None:
         for column in plan.trees("windowExpressions"):
             window = next(each for each in column.walk() if each.kind == "WindowExpression")
             function, specification = window.children
             *_, frame = specification.children
-            parts = [_listed(self._of([each], known)) for each in plan.trees("partitionSpec")]
-            order = [
-                f"{_listed(self._of([each], known))} {each.text('direction')}"
-                for each in plan.trees("orderSpec")
-            ]
+            parts = [_computed(self._of([each], known)) for each in plan.trees("partitionSpec")]
+            order = self._order(plan.trees("orderSpec"), known)
             ends = [f"{end.kind} {' '.join(_literals(end))}" for end in frame.children]
             kinds = function.children[0] if function.kind == "AggregateExpression" else function
             self.parts.add(
@@ -445,6 +452,12 @@ def _unseen(tree: Tree) -> list[Tree]:
 
 def _listed(columns: Columns) -> str:
     return "+".join(sorted(_plain(columns))) or "nothing"
+
+
+def _computed(columns: Columns) -> str:
+    """With its functions, unless those are of an aggregate, which states put together otherwise."""
+    functions = {each for each in columns if each.startswith(_FUNCTION)}
+    return "+".join([_listed(columns), *sorted(() if _aggregates(columns) else functions)])
 
 
 def _literals(tree: Tree) -> list[str]:
