@@ -42,6 +42,22 @@ def test_a_window_is_a_function_where_it_is_called():
     )
 
 
+@pytest.mark.parametrize(
+    ("grouping", "read"),
+    [
+        ("GROUP BY window", "GROUP BY `window`"),
+        ("GROUP BY window HAVING count(*) > 1", "GROUP BY `window` HAVING count(*) > 1"),
+        ("GROUP BY WINDOW.start, k", "GROUP BY `WINDOW`.start, k"),
+        ("GROUP BY k, window", "GROUP BY k, window"),
+        ("GROUP BY k WINDOW w AS (ORDER BY k)", "GROUP BY k WINDOW w AS (ORDER BY k)"),
+    ],
+)
+def test_rows_can_be_grouped_by_a_column_called_window(grouping, read):
+    query = "SELECT window, k, count(*) FROM (SELECT `window`(ts, '1 hour') AS window, k FROM t) "
+    assert legible(query + grouping) == query + read
+    assert normalise(query + grouping, (Source("t", {"ts": "timestamp", "k": "int"}),))
+
+
 def test_a_query_with_a_doubled_quote_is_understood():
     source = Source("t", {"shop": "string"})
     tree = normalise("SELECT 'it''s ' || shop AS s FROM t WHERE shop <> ''", (source,))

@@ -30,7 +30,7 @@ def legible(query: str) -> str:
         start, end = token.start, token.end
         if token.kind == "string":
             written = _with_backslashes(token)
-        elif _calls_window(found, at):
+        elif _names_window(found, at):
             written = f"`{token.text}`"
         elif prefix := _full_name(found, at):
             start, end, written = prefix[0].start, token.start, ""
@@ -76,7 +76,11 @@ def _with_backslashes(string: Token) -> str:
     return f"{quote}{_ESCAPED_OR_DOUBLED.sub(escaped, string.text[1:-1])}{quote}"
 
 
-def _calls_window(found: list[Token], at: int) -> bool:
+def _names_window(found: list[Token], at: int) -> bool:
+    """Whether that token is the function's name, or a column's where no clause can begin."""
+    if not found[at].is_word("WINDOW"):
+        return False
+    if at > 0 and found[at - 1].is_word("BY"):
+        return True
     opens = at + 1 < len(found) and found[at + 1].is_symbol("(")
-    named = at > 0 and found[at - 1].is_word("AS")
-    return opens and found[at].is_word("WINDOW") and not named
+    return opens and not (at > 0 and found[at - 1].is_word("AS"))
