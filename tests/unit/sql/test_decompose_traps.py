@@ -266,6 +266,16 @@ MERGES = {
     "ranked_by_what_an_output_column_hides": "SELECT x.city, count(*), sum(id) FROM sale JOIN "
     "(SELECT shop, city, -size AS size, row_number() OVER (PARTITION BY city ORDER BY size) AS at "
     "FROM shop QUALIFY at = 1) AS x ON x.shop = sale.shop GROUP BY x.city",
+    # what a subquery counts, in the words of the query around it
+    "count_of_a_subquery_in_having": "SELECT shop FROM sale GROUP BY shop "
+    "HAVING count(*) > (SELECT count(*) + 6 FROM shop)",
+    "count_of_a_subquery_in_select": "SELECT shop, count(*) - (SELECT count(*) FROM shop "
+    "WHERE shop.shop = sale.shop) AS a, (SELECT sum(1) FROM shop) AS b, sum(1) AS c "
+    "FROM sale GROUP BY shop",
+    "counts_of_subqueries_of_two_distincts": "SELECT count(DISTINCT shop) AS a, "
+    "count(DISTINCT day) AS b, count(*) AS c, (SELECT count(*) FROM shop) AS d, "
+    "EXISTS (SELECT 1 FROM shop HAVING count(*) > 9) AS e, "
+    "(SELECT max(count(*)) OVER () FROM shop) AS f FROM sale",
     "ranked_by_a_key_that_is_shown_otherwise": "SELECT -pieces AS k0, count(*) FROM sale "
     "GROUP BY pieces QUALIFY rank() OVER (ORDER BY pieces) < 3",
 }
@@ -378,6 +388,10 @@ REFUSED = {
         "WINDOW",
     "SELECT shop, count(*) FROM sale GROUP BY shop LIMIT 3": "LIMIT_UNORDERED",
     "SELECT count(*) FROM (SELECT * FROM sale ORDER BY id LIMIT 10)": "KEEPS_ROWS",
+    "SELECT shop, count(*) FROM sale GROUP BY shop "
+    "HAVING EXISTS (SELECT 1 FROM shop WHERE size < count(sale.shop))": "KEEPS_ROWS",
+    "SELECT shop.size FROM shop LEFT JOIN sale ON shop.shop = sale.shop GROUP BY shop.size "
+    "HAVING EXISTS (SELECT 1 FROM shop s WHERE s.size < sum(shop.size))": "KEEPS_ROWS",
     "SELECT mode(shop) FROM sale": "HOLISTIC",
     "SELECT approx_count_distinct(shop) FROM sale": "APPROXIMATE",
     "SELECT percentile_approx(pieces, 0.5) FROM sale": "APPROXIMATE",

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from freshline.sql.query.scopes import free_aliases
 from freshline.sql.query.unsupported import unsupported
 from freshline.sql.states.aggregates import is_call
 from freshline.sql.states.states import PartialBuilder
@@ -154,32 +155,46 @@ class Replacement:
             new = self._value(clause)
             clause.replace(exp.alias_(new.copy(), name) if name else new)
 
-    def _value(self, tree: exp.Expr) -> exp.Expr:
+    def _value(self, tree: exp.Expr, outside: AbstractSet[str] | None = None) -> exp.Expr:
+        """``tree`` with what the partial holds.
+
+        Args:
+            outside: Aliases that the subquery in which it stands takes from around it; None: it
+                stands in none. In a subquery a call without a column, as count(*) is, counts the
+                subquery's rows; one with columns is told by their aliases, which differ.
+        """
         for old, new in self.groups:
             if tree == old:
                 return new.copy()
-        text = tree.sql(dialect="spark") if is_call(tree) else ""
-        if text in self.aggregates:
-            return self.aggregates[text].copy()
+        if outside is None and isinstance(tree, exp.Query):
+            outside = free_aliases(tree)
+        if is_call(tree):
+            used = {column.table for column in tree.find_all(exp.Column)}
+            text = tree.sql(dialect="spark")
+            if text in self.aggregates and (used or outside is None):
+                return self.aggregates[text].copy()
+            if outside is not None and used & outside:
+                message = "an aggregate in a subquery reaches out to the outer query"
+                raise unsupported("KEEPS_ROWS", message, tree)
         if isinstance(tree, exp.Column) and tree.table in self.own:
             raise unsupported("UNGROUPED", "the column is neither grouped by nor aggregated", tree)
         if isinstance(tree, exp.Window):
-            self._window(tree)
+            self._window(tree, outside)
             return tree
         for child in list(tree.iter_expressions()):
-            self._swap(child, self._value(child))
+            self._swap(child, self._value(child, outside))
         return tree
 
-    def _window(self, window: exp.Window) -> None:
+    def _window(self, window: exp.Window, outside: AbstractSet[str] | None = None) -> None:
         """Over the merged aggregates; its own function is none of them."""
         function = window.this
         while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
             function = function.this
         for child in list(function.iter_expressions()):
-            self._swap(child, self._value(child))
+            self._swap(child, self._value(child, outside))
         for child in list(window.iter_expressions()):
             if child is not window.this:
-                self._swap(child, self._value(child))
+                self._swap(child, self._value(child, outside))
 
     @staticmethod
     def _swap(old: exp.Expr, new: exp.Expr) -> None:
