@@ -120,6 +120,8 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
         ("SELECT 1 WHERE 1 IN (TABLE`f`)", "SELECT 1 WHERE 1 IN (SELECT * FROM n AS f)"),
         ("SELECT 1 UNION TABLE f ORDER BY 1", "SELECT 1 UNION SELECT * FROM n AS f ORDER BY 1"),
         ("SELECT * FROM f offset, f AS limit", "SELECT * FROM n offset, n AS limit"),
+        ("FROM f UNPIVOT (v FOR k IN (i)) with", "FROM n AS f UNPIVOT (v FOR k IN (i)) with"),
+        ("FROM f FOR VERSION AS OF 3", "FROM n FOR VERSION AS OF 3"),
         ("SELECT * FROM f JOIN cat.`left`", "SELECT * FROM n AS f JOIN cat.`left`"),
         ("SELECT * FROM f VERSION AS OF 3", "SELECT * FROM n VERSION AS OF 3"),
         ("WITH f AS (SELECT 1) SELECT * FROM f", "WITH f AS (SELECT 1) SELECT * FROM f"),
@@ -130,6 +132,18 @@ def test_a_read_knows_its_text_its_line_and_whether_it_fixes_a_version():
 )
 def test_rewriting_replaces_names_and_keeps_all_else(query, new):
     assert rewritten(query, {"f": "n"}) == new
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["with", "Tablesample", "pivot", "unpivot", "version", "timestamp", "for", "all", "outer"],
+)
+@pytest.mark.parametrize(
+    "behind", ["", " JOIN o", ", o", " LEFT JOIN o", " WHERE i > 1", " |> JOIN o"]
+)
+def test_a_word_that_can_be_an_alias_is_one_where_its_clause_does_not_follow(word, behind):
+    query = f"SELECT {word}.i FROM f {word}{behind}"
+    assert rewritten(query, {"f": "n", "o": "o"}) == query.replace(" f ", " n ")
 
 
 @pytest.mark.parametrize("word", ["left", "Full", "on", "using", "lateral", "union", "semi"])

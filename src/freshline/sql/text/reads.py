@@ -30,6 +30,14 @@ _NO_ALIAS = (
     "PIVOT", "UNPIVOT",
 )  # fmt: skip
 _TIME_TRAVEL = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
+_ALIAS_UNLESS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("WITH", "TABLESAMPLE", "PIVOT"), ("(",)),
+    "UNPIVOT": ("(", "INCLUDE", "EXCLUDE"),
+    **dict.fromkeys(_TIME_TRAVEL, ("AS",)),
+    "FOR": _TIME_TRAVEL,
+    **dict.fromkeys(("ALL", "OUTER"), ()),
+}
+"""Words that are a table's alias behind its name, except where one of these stands behind them."""
 _ROLES = {
     "FROM": "relation",
     "JOIN": "relation",
@@ -411,7 +419,7 @@ class _Walk:
 
     def _behind_name(self, at: int, end: int) -> tuple[bool, int | None]:
         """Whether a version or time is fixed, and where an alias is missing (None: given)."""
-        at += self._word(at, end, "FOR")
+        at += self._word(at, end, "FOR") and self._word(at + 1, end, *_TIME_TRAVEL)
         time_travel = self._word(at, end, *_TIME_TRAVEL) and self._word(at + 1, end, "AS")
         while self._word(at, end, "TABLESAMPLE", "REPEATABLE", "WITH"):
             if not (at + 1 < end and self.tokens[at + 1].is_symbol("(")):
@@ -422,6 +430,11 @@ class _Walk:
             if token.is_word("AS") or (token.is_name and not token.is_word(*_NO_ALIAS)):
                 return time_travel, None
             if token.is_word(*_ENDS_FROM) and self._is_alias(at, end):
+                return time_travel, None
+            opens = _ALIAS_UNLESS.get(token.text.upper())
+            if opens is not None and not (
+                at + 1 < end and self.tokens[at + 1].text.upper() in opens
+            ):
                 return time_travel, None
         return time_travel, self.tokens[at - 1].end
 
