@@ -169,6 +169,30 @@ def test_states_that_do_not_add_up_are_not_confirmed(empty):
         ) in told(empty, COUNTS, merging(GROUPS, partial=partial))
 
 
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [("users", ""), ("clicks", "the state partial_1: by our reading adds up, by Spark's looks at")],
+)
+def test_a_state_may_look_at_tables_that_do_not_change(empty, table, why):
+    summed = f"sum(id + (SELECT max(x.usr) FROM {table} x WHERE x.usr = orders.usr))"
+    query = COUNTS.replace("count(*)", summed)
+    partial = dataclasses.replace(
+        COUNTED,
+        query=COUNTED.query.replace("count(*)", summed),
+        combine="SELECT k0, CAST(sum(s0) AS BIGINT) AS s0 FROM partial_1 GROUP BY k0",
+    )
+    said = told(empty, query, merging(GROUPS, partial=partial))
+    assert why in said if why else said == ""
+
+
+def test_an_outer_join_without_on_is_one_on_true(empty):
+    joined = "orders o RIGHT JOIN users u {}WHERE o.id > 0 GROUP BY o.usr"
+    query = f"SELECT o.usr, count(*) AS n FROM {joined.format('')}"
+    state = f"SELECT o.usr AS k0, count(*) AS s0 FROM {joined.format('ON TRUE ')}"
+    partial = dataclasses.replace(COUNTED, query=state)
+    assert told(empty, query, merging(GROUPS, partial=partial)) == ""
+
+
 TOTALS = Partial(
     "partial_1",
     ("k0",),

@@ -27,8 +27,8 @@ _TOLERANT = (
 
 
 def conjuncts(tree: Tree | None) -> Iterator[Tree]:
-    """Conditions all of which must hold."""
-    if tree is None:
+    """Conditions all of which must hold; TRUE, as in ``JOIN .. ON TRUE``, is none."""
+    if tree is None or (tree.kind == "Literal" and tree.text("value") == "true"):
         return
     if tree.kind == "And":
         for child in tree.children:

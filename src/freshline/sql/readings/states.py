@@ -39,6 +39,9 @@ def misstated(
         yield f"{query.kind} and {combine.kind} where groups are expected"
         return
     yield from _sums(merge, products(query.children[0], streams))
+    asked = {name for each in query.expressions() for name in _asked(each)} & set(streams)
+    if asked:
+        yield f"looks at {', '.join(sorted(asked))} in a subquery"
     keys = len(query.trees("groupingExpressions"))
     table = combine.children[0]
     if table.kind != "View" or table.text("desc").lower() != partial.name.lower():
@@ -52,7 +55,7 @@ def misstated(
         if wanted is None or _kinds(merged) != wanted:
             yield f"{_said(made)} merged by {_said(_kinds(merged))}"
         if any(each.kind == "AggregateExpression" and each.fields.get("isDistinct")
-               for each in state.walk()):  # fmt: skip
+               for each in _own(state)):  # fmt: skip
             yield f"{_said(made)} of distinct values does not add up"
 
 
@@ -72,8 +75,25 @@ def _sums(merge: Decomposition, found: list[frozenset[str]] | NotLinear) -> Iter
 
 def _kinds(column: Tree) -> tuple[str, ...]:
     """The kinds of the aggregates in a column, each once."""
-    found = {e.children[0].kind for e in column.walk() if e.kind == "AggregateExpression"}
+    found = {e.children[0].kind for e in _own(column) if e.kind == "AggregateExpression"}
     return tuple(sorted(found))
+
+
+def _own(expression: Tree) -> Iterator[Tree]:
+    """What an expression consists of, without the queries in it."""
+    yield expression
+    if expression.tree("plan") is None:
+        for each in (*expression.children, *expression.expressions()):
+            yield from _own(each)
+
+
+def _asked(expression: Tree) -> Iterator[str]:
+    """The tables of the queries in an expression, lower case."""
+    for each in expression.walk():
+        plan = each.tree("plan")
+        for node in plan.walk() if plan is not None else ():
+            if node.kind == "View":
+                yield node.text("desc").lower()
 
 
 def _said(kinds: tuple[str, ...]) -> str:
