@@ -174,8 +174,7 @@ class Replacement:
             if text in self.aggregates and (used or outside is None):
                 return self.aggregates[text].copy()
             if outside is not None and used & outside:
-                message = "an aggregate in a subquery reaches out to the outer query"
-                raise unsupported("KEEPS_ROWS", message, tree)
+                raise unsupported("KEEPS_ROWS", "an aggregate reaches out of a subquery", tree)
         if isinstance(tree, exp.Column) and tree.table in self.own:
             raise unsupported("UNGROUPED", "the column is neither grouped by nor aggregated", tree)
         if isinstance(tree, exp.Window):
