@@ -57,7 +57,7 @@ SELECT window.i, c.j FROM a AS window LEFT JOIN b AS where ON where.i = window.i
 TABLE a |> JOIN LATERAL (SELECT b.i FROM b WHERE b.i = a.i) |> SELECT a.j
 SELECT with.i, for.j FROM a with JOIN b for ON for.i = with.i, c version
 SELECT pivot.i, timestamp.j FROM a pivot LEFT JOIN b timestamp USING (i), c outer WHERE outer.i = 1
-SELECT unpivot.i, tablesample.j FROM a unpivot, b tablesample JOIN c system_time ON system_time.i = 1
+SELECT unpivot.i, tablesample.j FROM a unpivot, b tablesample JOIN c system_time USING (t)
 TABLE a ORDER BY a.i LIMIT 3
 TABLE a UNION ALL TABLE b ORDER BY i
 SELECT * FROM a WHERE EXISTS (TABLE b ORDER BY b.i) AND i IN (TABLE c |> SELECT c.i)
