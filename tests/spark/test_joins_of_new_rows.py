@@ -31,7 +31,7 @@ ONCE_MORE = """SELECT person, sum(n) AS n FROM (SELECT e.person, v.cents AS n
     FROM events e JOIN visits v ON v.id = e.id
     UNION ALL SELECT e.person, 1 FROM events e JOIN visits v ON v.cents = e.cents)
     GROUP BY person"""
-VIEWS = {"means": MEANS, "once_more": ONCE_MORE} | ({"sums": SUMS} if WHOLE else {})
+VIEWS = {"sums": SUMS, "once_more": ONCE_MORE} | ({"means": MEANS} if WHOLE else {})
 
 
 @pytest.fixture
