@@ -45,7 +45,7 @@ def products(plan: Tree, changing: Collection[str]) -> list[Product] | NotLinear
     if own := _named(plan, changing):
         return [frozenset(own)]
     for expression in plan.expressions():
-        for inner in _subqueries(expression):
+        for inner in subqueries(expression):
             if mentioned(inner, changing):
                 return NotLinear("SubqueryExpression", "has a subquery that reads rows that change")
     if not mentioned(plan, changing):
@@ -110,7 +110,7 @@ def mentioned(plan: Tree, names: Collection[str]) -> set[str]:
     for child in plan.children:
         found |= mentioned(child, names)
     for expression in plan.expressions():
-        for inner in _subqueries(expression):
+        for inner in subqueries(expression):
             found |= mentioned(inner, names)
     return found
 
@@ -121,12 +121,12 @@ def _named(plan: Tree, names: Collection[str]) -> set[str]:
     return {name} if name in names else set()
 
 
-def _subqueries(expression: Tree) -> list[Tree]:
+def subqueries(expression: Tree) -> list[Tree]:
     """Plans of the subqueries in an expression."""
     found = []
     plan = expression.tree("plan")
     if plan is not None:
         found.append(plan)
     for each in (*expression.children, *(e for e in expression.expressions() if e is not plan)):
-        found += _subqueries(each)
+        found += subqueries(each)
     return found

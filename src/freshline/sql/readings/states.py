@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from freshline.sql.query.records import Decomposition, Partial
-from freshline.sql.readings.linearity import NotLinear, products
+from freshline.sql.readings.linearity import NotLinear, mentioned, products, subqueries
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.trees import Tree
 
@@ -39,7 +39,8 @@ def misstated(
         yield f"{query.kind} and {combine.kind} where groups are expected"
         return
     yield from _sums(merge, products(query.children[0], streams))
-    asked = {name for each in query.expressions() for name in _asked(each)} & set(streams)
+    inner = [plan for each in query.expressions() for plan in subqueries(each)]
+    asked = {name for plan in inner for name in mentioned(plan, streams)}
     if asked:
         yield f"looks at {', '.join(sorted(asked))} in a subquery"
     keys = len(query.trees("groupingExpressions"))
@@ -85,15 +86,6 @@ def _own(expression: Tree) -> Iterator[Tree]:
     if expression.tree("plan") is None:
         for each in (*expression.children, *expression.expressions()):
             yield from _own(each)
-
-
-def _asked(expression: Tree) -> Iterator[str]:
-    """The tables of the queries in an expression, lower case."""
-    for each in expression.walk():
-        plan = each.tree("plan")
-        for node in plan.walk() if plan is not None else ():
-            if node.kind == "View":
-                yield node.text("desc").lower()
 
 
 def _said(kinds: tuple[str, ...]) -> str:
