@@ -243,9 +243,9 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
 
 
 def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> list[tuple[str, str]]:
-    """Feeds that could not be read, tables that have news all the same, and why.
+    """Feeds that could not be read, and tables that still have news: each with the reason.
 
-    Where some tables are refreshed, what they are made of counts, and no other.
+    A refresh of some tables looks at these tables, at their ancestors and at the feeds of both.
     """
     tables = {item.name for item in found.tables}
     feeds: set[str | None] = {*project.feeds}

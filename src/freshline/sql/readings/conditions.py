@@ -27,7 +27,7 @@ _TOLERANT = (
 
 
 def conjuncts(tree: Tree | None) -> Iterator[Tree]:
-    """Conditions all of which must hold; TRUE, as in ``JOIN .. ON TRUE``, is none."""
+    """The conditions that are joined by AND. TRUE (``JOIN .. ON TRUE``) is left out."""
     if tree is None or (tree.kind == "Literal" and tree.text("value") == "true"):
         return
     if tree.kind == "And":

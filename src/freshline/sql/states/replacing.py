@@ -159,9 +159,9 @@ class Replacement:
         """``tree`` with what the partial holds.
 
         Args:
-            outside: Aliases that the subquery in which it stands takes from around it; None: it
-                stands in none. In a subquery a call without a column, as count(*) is, counts the
-                subquery's rows; one with columns is told by their aliases, which differ.
+            outside: None outside of subqueries; within one, the aliases of outer tables that it
+                reads. There count(*), which has no column, counts the rows of the subquery. The
+                aliases of a call's columns say to which query the call belongs.
         """
         for old, new in self.groups:
             if tree == old:
