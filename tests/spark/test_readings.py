@@ -418,6 +418,18 @@ def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):
     )
 
 
+def test_rows_of_a_union_that_its_states_keep_are_no_doubt(empty):
+    """How often each came is counted of groups, in a subquery under the query's own groups."""
+    query = (
+        "SELECT usr, count(*) AS n FROM (SELECT usr FROM orders UNION ALL SELECT o.usr"
+        " FROM clicks c LEFT JOIN orders o ON o.id = c.id) GROUP BY usr"
+    )
+    cut = decompose(query, SOURCES, typer(empty), keeps_rows=True)
+    assert isinstance(cut, Decomposition)
+    assert "freshline_copy" in cut.final
+    assert told(empty, query, dataclasses.replace(NOTHING, merge=cut)) == ""
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -212,7 +212,7 @@ class _Reader:
             for each in made.walk()
             if each.kind == "AttributeReference" and each.text("name") != _BLOCK
         ]
-        counted = all(known.get(each, frozenset()) == _COUNTED for each in counts)
+        counted = all(_of_any_rows(known.get(each, frozenset())) == _COUNTED for each in counts)
         return counted and _shape(made.children[0]) == _NUMBERS.get(names[0])
 
     def _has_changing_rows(self, plan: Tree) -> bool:
