@@ -30,7 +30,7 @@ SHOP = Source("shop", {"shop": "string", "city": "string", "size": "int"}, stati
 BATCHES = 4  # the third is empty
 
 
-def _data() -> dict[str, list[tuple]]:
+def rows_of_shops() -> dict[str, list[tuple]]:
     sales, parts = [], []
     for at in range(60):
         batch = (0, 1, 3)[at % 3]
@@ -59,7 +59,7 @@ def _data() -> dict[str, list[tuple]]:
 @pytest.fixture(scope="module")
 def shops():
     merging = Merging([SALE, PART, SHOP], BATCHES)
-    merging.load(_data())
+    merging.load(rows_of_shops())
     return merging
 
 
@@ -67,7 +67,7 @@ def shops():
 def nothing():
     """The same tables before a row of a stream has come."""
     merging = Merging([SALE, PART, SHOP], BATCHES)
-    merging.load({"sale": [], "part": [], "shop": _data()["shop"]})
+    merging.load({"sale": [], "part": [], "shop": rows_of_shops()["shop"]})
     return merging
 
 

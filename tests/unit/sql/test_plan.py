@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from freshline.sql.plan import FAULT, view_plan
 from freshline.sql.query.records import Buckets, Reason
 from tests.support.view_cases import HOURLY, SOURCES
+from tests.unit.sql.plan_texts import plan_texts
 
 
 def test_a_fault_of_one_analysis_leaves_the_other_ways(caplog):
@@ -49,6 +56,19 @@ def test_names_that_are_not_called_and_words_of_sparks_grammar_are_no_functions(
     query = """SELECT /*+ broadcast(b) */ ts, try_cast(usr AS INT) AS strpos,
         timestampadd(HOUR, 1, ts) AS later, (usr) AS quantile FROM orders"""
     assert view_plan(query, SOURCES, decompose=decomposed).appends == "joint"
+
+
+def test_a_plan_is_the_same_in_every_process():
+    """A view is tried again and computed in full once where its plan is another one."""
+    printed = subprocess.run(
+        [sys.executable, "-m", "tests.unit.sql.plan_texts"],
+        cwd=Path(__file__).parents[3],
+        env=os.environ | {"PYTHONHASHSEED": "7"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(printed.stdout) == plan_texts()
 
 
 def decomposed(*_: object) -> Reason:
