@@ -102,6 +102,7 @@ def test_a_view_is_its_query_over_the_pinned_version(shop, totals):
     assert facts.pop("commits") == {"orders": commit_mark(shop.path("orders"), 1)}
     assert facts.pop("expected_s").keys() == {"bucket-recompute", "bucket-merge", "full"}
     assert facts.pop("replaced")["column"] == "day"
+    assert len(facts.pop("plan")) == 16
     assert facts == {
         "freshline": 1,
         "table": "totals",

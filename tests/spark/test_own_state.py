@@ -221,10 +221,10 @@ def test_a_state_that_an_older_version_kept_beside_the_view_is_left(shop, arriva
             arrivals.update("people")
         assert arrivals.facts("people")["state"]["versions"] == {"partial_1": 1}
     shop.restart()
-    arrivals.come("events", arrivals.rows(3, 10))
-    result = arrivals.update("people")
-    assert (result.strategy, result.code) == ("group-merge", "merges")
-    assert "state" not in arrivals.facts("people")
+    for code in ("other-version", "merges"):
+        arrivals.come("events", arrivals.rows(3, 10))
+        assert arrivals.update("people").code == code
+        assert "state" not in arrivals.facts("people")
 
 
 NOT_THEIR_OWN = {

@@ -58,8 +58,9 @@ def encode(
             the version before this one),
             ``state`` (versions of the tables that merging needs), ``emitted_us``,
             ``emitted_by`` and ``corrected`` (of final emission), ``changes`` (rows of the
-            change feed), ``costs`` (what updates took before this one) and ``expected_s`` (what
-            this one should take, by strategy).
+            change feed), ``plan`` (by which its rows were made from changes; None: by none),
+            ``costs`` (what updates took before this one) and ``expected_s`` (what this one should
+            take, by strategy).
     """
     fields: dict[str, Any] = {
         "freshline": FORMAT,

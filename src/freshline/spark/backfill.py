@@ -48,7 +48,7 @@ from freshline.sql.text.reads import quoted_column
 from freshline.times import rfc3339
 
 _COUNTS = "freshline.counts"
-_CARRIED_ON = ("settings", "state", "costs", "ids")
+_CARRIED_ON = ("settings", "state", "costs", "ids", "plan")
 """Keys of a view's commit that its next incremental update counts on."""
 
 

@@ -20,7 +20,10 @@ TRIED = "tried"
 BY_COST = ("cheaper", TRIED)
 """Codes of full updates of which another would have been right: quicker, or to see whether."""
 
-ASKED = ("first-build", "requested", "configured", "definition-changed", "untried", *BY_COST)
+ASKED = (
+    *("first-build", "requested", "configured", "definition-changed", "untried", "other-version"),
+    *BY_COST,
+)
 """Codes of full updates that a person asked for or expects; all others are worth a look.
 
 ``freshline.refresh`` = ``auto`` asks for whatever is quicker.
@@ -110,6 +113,7 @@ _FULL: Mapping[str, str] = {
     "untried": "its strategies are still to be tried on generated inputs",
     "trial-failed": "on generated inputs a strategy gave another result than the query",
     "definition-changed": "its query changed since it was made",
+    "other-version": "another version of freshline made it from changes",
     "settings-changed": "a setting of the session that results depend on changed",
     "schema-changed": "its columns changed",
     "static-changed": "a static table that it reads has a new version",

@@ -269,7 +269,7 @@ class DerivedUpdates:
         if strategy.name == "full":
             self._full_streak += 1
             return self._in_full(update, strategy, expected)
-        objection = self._objection(update)
+        objection = self._objection(update, last)
         if objection is not None:
             return self._in_full(update, full(objection), expected)
         if strategy.code != TRIED:
@@ -402,6 +402,7 @@ class DerivedUpdates:
                 KEY: {**update.marks, **update.pinned.marks},
                 "after": update.transaction.version,
                 "costs": costs.facts,
+                "plan": None if strategy.name == "full" else self._plan.name,
                 **prepared.more,
             },
         )
@@ -439,12 +440,13 @@ class DerivedUpdates:
         plan = self._plan.at(session, request)
         return plan, self._plan.key(session, request)
 
-    def _objection(self, update: _Update) -> str | None:
+    def _objection(self, update: _Update, last: CommitRecord) -> str | None:
         """Why the strategies that are right by analysis are not trusted; None: they are."""
-        trust = update.request.trust
-        if trust is None:  # there are no trials
-            return None
-        return trust.objection(self._plan.key(update.session, update.request))
+        trust = update.request.trust  # None: there are no trials
+        key = self._plan.key(update.session, update.request)
+        if trust is not None and (code := trust.objection(key)) is not None:
+            return code
+        return None if self._plan.goes_on_from(last.metadata) else "other-version"
 
     def _is_over_rewritten(self, request: UpdateRequest) -> bool:
         """Whether a parent is a view whose rows every update of it replaces."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,7 +18,7 @@ from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.plans import plan_of
 from freshline.sql.explain import explanation_text
-from freshline.sql.query.records import Source, ViewPlan
+from freshline.sql.query.records import Reason, Source, ViewPlan
 
 
 @dataclass(slots=True)
@@ -29,12 +30,14 @@ class _Known:
         plan: It.
         versions: Of the parents, at which they had these columns.
         key: What a trial of it is known by; "": not asked for yet.
+        name: A short name for the ways that it has, and our version; "": not asked for yet.
     """
 
     signature: dict[str, str]
     plan: ViewPlan
     versions: dict[str, int] = field(default_factory=dict)
     key: str = ""
+    name: str = ""
 
 
 class Planned:
@@ -97,8 +100,29 @@ class Planned:
             columns = sorted(known.signature.items())
             settings = settings_of(session, self._project, self._table)
             facts = [__version__, request.definition, columns, settings, known.plan]
-            known.key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+            known.key = _short(facts)
         return known.key
+
+    @property
+    def name(self) -> str:
+        """A short name for the ways that the plan has, and our version; it was asked for before."""
+        known = self._known
+        assert known is not None
+        if not known.name:
+            plan = known.plan
+            ways = [plan.appends, plan.buckets, plan.merge, plan.equal]
+            told = [None if isinstance(each, Reason) else each for each in ways]
+            known.name = _short([__version__, told, sorted(plan.holds_us.items())])
+        return known.name
+
+    def goes_on_from(self, made: Mapping[str, Any]) -> bool:
+        """Whether updates from changes may go on from the commit with these metadata.
+
+        Not where another plan made it from changes: what was wrong then, and is corrected in this
+        plan, would stay in all rows that no change touches. Commits of a version of ours that did
+        not say its plan count as such. The query over all rows is right by any plan.
+        """
+        return made["strategy"] == "full" or made.get("plan", "") in (None, self.name)
 
     def _planned(
         self, session: SparkSession, request: UpdateRequest, frames: Mapping[str, DataFrame]
@@ -123,3 +147,7 @@ class Planned:
         ]
         sources += [Source(read.name, {}, static=True) for read in table.statics]
         keep_explanation(project, table, explanation_text(table.name, plan, sources))
+
+
+def _short(facts: Sequence[object]) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
