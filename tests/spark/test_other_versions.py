@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from freshline.executor.trials import Trust
+from freshline.executor.verified import SKIPPED, WRONG, VersionCheck
+from freshline.spark.verification.versions import Verifier
 from freshline.sql.query.records import ViewPlan
 from tests.spark.arrivals import START, Arrivals, arrivals_in
 from tests.spark.conftest import Shop
 from tests.spark.test_incremental_updates import BY_HOUR, HOURLY, NO
+from tests.spark.views.proving import session_in
 
 pytestmark = pytest.mark.spark
 
@@ -103,3 +106,23 @@ def test_a_plan_in_other_words_is_the_same_plan(shop, arrivals):
     shop.plans["hourly"] = replace(RIGHT_PLAN, appends=no, notes=("a note",))
     shop.restart()
     assert list(ways(arrivals)) == ["bucket-recompute", "bucket-recompute"]
+
+
+def test_no_version_is_said_to_be_wrong_by_a_setting_that_its_commit_did_not_say(shop, spark):
+    setting = {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}
+    made = arrivals_in(shop)
+    wide = "CAST(cents AS DECIMAL(38, 10))"
+    shop.table("squares", f"SELECT id, {wide} * {wide} AS square FROM events")
+    shop.session = session_in(spark, "UTC", setting)
+    come(made, 0)
+    parents = {"events": made.version("events")}
+    shop.executor.run(shop.request("squares", parents=parents))
+    project = replace(shop.project, configuration=setting)
+
+    def verified() -> VersionCheck:
+        session = session_in(spark, "UTC", setting)
+        return Verifier(project).check(session, project.table("squares"), 0)
+
+    assert verified().outcome == WRONG
+    say_no_plan(made, "squares")
+    assert verified().outcome == SKIPPED

@@ -132,6 +132,16 @@ def set_as_then(
     return _VARIABLES not in then or then[_VARIABLES] == _variables(session, table)
 
 
+def unsaid(project: Project, facts: Mapping[str, Any]) -> str | None:
+    """A setting of the project's that may have been there when a commit was made unsaid.
+
+    Earlier versions of freshline said fewer of them, and no ``plan``. None: there is none.
+    """
+    if "plan" in facts:
+        return None
+    return next((name for name in _chosen(project) if name not in facts.get("settings", {})), None)
+
+
 def _chosen(project: Project) -> list[str]:
     """Settings of the project's configuration on which its views' rows can depend."""
     return sorted(

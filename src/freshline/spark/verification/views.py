@@ -11,7 +11,7 @@ from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of
 from freshline.spark.engine.pins import at_version
-from freshline.spark.engine.result_settings import set_as_then, zone_of
+from freshline.spark.engine.result_settings import set_as_then, unsaid, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
 from freshline.spark.views.emission import Emission
@@ -42,6 +42,10 @@ class ViewCheck(Check):
             if read.name not in pins and not read.time_travel:
                 raise SkippedError(f"it reads {read.name}, which has no versions")
         self._refuse_replaced(pins)
+        if (name := unsaid(self.project, facts)) is not None:
+            raise SkippedError(
+                f"an earlier version of freshline made it, maybe with another {name}"
+            )
         if not set_as_then(self.session, self.project, table, facts):
             raise SkippedError("it was made with other values of its query's variables")
         self.query = self.pinned(pins)
