@@ -297,6 +297,16 @@ def test_constants_that_are_written_otherwise_are_the_same(empty):
     assert told(empty, query, merging(GROUPS, partial=partial)) == ""
 
 
+@pytest.mark.parametrize("number", ["-1D", "-0D", "-1L", "-2.50BD", "- 1e0", "-(3S)"])
+def test_a_negative_number_with_its_type_is_no_doubt(empty, number):
+    query = f"SELECT usr * {number} AS turned, count(*) AS n FROM orders GROUP BY usr * {number}"
+    cut = decompose(query, SOURCES, typer(empty))
+    assert isinstance(cut, Decomposition)
+    assert told(empty, query, dataclasses.replace(NOTHING, merge=cut)) == ""
+    other = query.replace(number, f"(1 + {number})")
+    assert told(empty, other, dataclasses.replace(NOTHING, merge=cut))
+
+
 def test_rows_that_a_static_table_repeats_are_weighted(empty):
     """A sum over its rows is a sum of products; what is repeated is counted in another state."""
     query = "SELECT sum(u.usr) AS s FROM users u LEFT JOIN orders o ON o.usr = u.usr"

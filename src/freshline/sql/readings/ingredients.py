@@ -399,8 +399,8 @@ def _function(tree: Tree) -> set[str]:
     """A function with its constants, as what a column comes from."""
     if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
-    held = map(_uncast, tree.children)
-    constants = [_constant(each).upper() for each in held if each.kind == "Literal"]
+    held = [each for each in tree.children if _number_in(each).kind == "Literal"]
+    constants = [text.upper() for each in held for text in _literals(each)]
     kind = _OPPOSITES.get(tree.kind, tree.kind)
     return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
 
@@ -438,9 +438,9 @@ def _has_groups(plan: Tree) -> bool:
     return plan.kind in ("Aggregate", "Distinct") or any(map(_has_groups, plan.children))
 
 
-def _uncast(tree: Tree) -> Tree:
-    """What is cast: 1D and DATE '2026-01-01' are written as casts of a number and of a text."""
-    while tree.kind == "Cast":
+def _number_in(tree: Tree) -> Tree:
+    """What is cast: -1D and DATE '2026-01-01' are written as casts of a number and of a text."""
+    while tree.kind in ("Cast", "UnaryMinus"):
         (tree,) = tree.children
     return tree
 
