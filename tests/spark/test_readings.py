@@ -324,7 +324,8 @@ def test_rows_that_a_static_table_repeats_are_weighted(empty):
             (
                 "sort_array(collect_list(id)); size(collect_list(id)); size(collect_set(id));"
                 " sort_array(collect_list(id), false); array_max(collect_set(id));"
-                " array_size(collect_set(id)); array_size(collect_list(id))"
+                " array_size(collect_set(id)); array_size(collect_list(id));"
+                " array_sort(collect_list(id)); array_sort(collect_set(struct(id, amount)))"
             ),
             True,
         ),
@@ -342,7 +343,8 @@ def test_rows_that_a_static_table_repeats_are_weighted(empty):
                 " any_value(id) OVER (ORDER BY id); collect_list(id) OVER (ORDER BY ts, id);"
                 " first_value(id) OVER (PARTITION BY usr); last(id); any_value(id);"
                 " collect_list(id); sort_array(array(first(id))); reverse(collect_list(id));"
-                " concat_ws(',', collect_set(id)); array_sort(collect_list(id), (a, b) -> 0)"
+                " concat_ws(',', collect_set(id)); array_sort(collect_list(id), (a, b) -> 0);"
+                " array_sort(collect_set(id), (left, right) -> if(left > right, 0, 1))"
             ),
             False,
         ),

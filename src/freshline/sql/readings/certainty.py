@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from freshline.sql.readings.trees import Tree
 
 _WORDS = {
@@ -30,12 +32,14 @@ _NEVER_MORE = ("Inner", "Cross", "LeftOuter", "RightOuter")
 """Joins that give one row at most where both sides have one at most."""
 _SETS = frozenset({"CollectSet"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
-_UNORDERED = frozenset(
-    {"SortArray", "ArraySort", "Size", "ArraySize", "ArrayContains", "ArrayMax", "ArrayMin"}
-)
-"""Functions of an array for which the order of its elements does not matter."""
 _SORTING = frozenset({"SortArray", "Size", "ArraySize"})
-"""Those of them that have no comparison of the user's."""
+_UNORDERED = _SORTING | {"ArrayContains", "ArrayMax", "ArrayMin"}
+"""Functions of an array for which the order of its elements does not matter."""
+_BY_THEIR_ORDER = (
+    "If(And(IsNull(0th), IsNull(1th)), 0, If(IsNull(0th), 1, If(IsNull(1th), -1,"
+    " If(LessThan(0th, 1th), -1, If(GreaterThan(0th, 1th), 1, 0)))))"
+)
+"""The comparison of an array_sort that the user gives none."""
 
 
 def uncertain(plan: Tree) -> str | None:
@@ -90,13 +94,32 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
     inner = None if below is None else _in_plan(below, ordered=False)
     if inner is not None:
         return inner
-    shown = (top and name in ("Alias", "AggregateExpression")) or name in _UNORDERED
-    passes = name in _SORTING or (sorts and name == "AggregateExpression")
+    sorting = name in _SORTING or (name == "ArraySort" and _has_no_comparison(tree))
+    shown = (top and name in ("Alias", "AggregateExpression")) or sorting or name in _UNORDERED
+    passes = sorting or (sorts and name == "AggregateExpression")
     for child in (*tree.children, *(each for each in tree.expressions() if each is not plan)):
         what = _in_expression(child, top=shown, sorts=passes)
         if what is not None:
             return what
     return None
+
+
+def _has_no_comparison(tree: Tree) -> bool:
+    """Whether an ``array_sort`` puts elements in their own order: Spark then gives it a lambda."""
+    *_, comparison = tree.children
+    if comparison.kind != "LambdaFunction":
+        return False
+    made, *parameters = comparison.children
+    return _compared(made, [each.number for each in parameters]) == _BY_THEIR_ORDER
+
+
+def _compared(tree: Tree, parameters: Sequence[int]) -> str:
+    """A comparison as text, its parameters by their places."""
+    if tree.kind == "Literal":
+        return tree.text("value")
+    if tree.kind == "NamedLambdaVariable" and tree.number in parameters:
+        return f"{parameters.index(tree.number)}th"
+    return f"{tree.kind}({', '.join(_compared(each, parameters) for each in tree.children)})"
 
 
 def _is_ordered(tree: Tree) -> bool:
