@@ -220,6 +220,8 @@ MERGES = {
     "ON shop.shop = sale.shop WHERE sale.day IS NULL OR sale.day > DATE '2026-01-02' GROUP BY city",
     "split_weights": "SELECT sum(size), count(size), avg(size), sum(size * sale.pieces), max(city) "
     "FROM shop LEFT JOIN sale ON shop.shop = sale.shop",
+    "split_weighted_floats": "SELECT sum(CAST(size AS FLOAT) / CAST(10 AS FLOAT)) FROM shop "
+    "LEFT JOIN sale ON shop.shop = sale.shop",
     "split_distinct": "SELECT DISTINCT city, day FROM shop LEFT JOIN sale ON shop.shop = sale.shop",
     "right_join": "SELECT shop.shop, count(sale.id) FROM sale RIGHT JOIN shop "
     "ON shop.shop = sale.shop GROUP BY shop.shop",

@@ -297,6 +297,10 @@ def _itself(name: str, value: exp.Expr, type_: str) -> Rule:
     weighted: Callable[[exp.Expr], exp.Expr] | None = None
     if name in _SAME_TWICE:
         weighted = lambda weight: _function(name, value)  # noqa: E731, ARG005 - once is enough
+    elif name == "sum" and type_ == "double":
+        # A FLOAT times a weight is a FLOAT without ANSI mode, where Spark sums up doubles.
+        whole = exp.cast(value.copy(), "double")
+        weighted = lambda weight: _function("sum", _times(whole, weight))  # noqa: E731
     elif name == "sum" and not type_.startswith("decimal"):
         weighted = lambda weight: _function("sum", _times(value, weight))  # noqa: E731
     elif name == "sum" and _keeps_digits(type_):
