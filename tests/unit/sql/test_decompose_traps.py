@@ -527,6 +527,21 @@ def test_rows_that_stand_for_several_are_summed_where_no_digit_is_lost(type_, me
     assert (found.code if isinstance(found, Reason) else None) == (None if merges else "AGGREGATE")
 
 
+@pytest.mark.parametrize("digits", range(1, 39))
+def test_an_average_with_weights_merges_where_the_sum_with_them_does(digits):
+    """Its type has 4 digits more than the values have, and the sum's 10, up to 38."""
+    scale = min(digits, 3)
+    query = (
+        "SELECT a.kind, {}(a.v) AS s FROM sale s JOIN (SELECT kind, max(price) AS v FROM part "
+        "GROUP BY kind) a ON s.shop = a.kind GROUP BY a.kind"
+    )
+    found = [
+        decompose(query.format(name), [SALE, PART], all_of(f"decimal({min(wide, 38)},{behind})"))
+        for name, wide, behind in (("sum", digits + 10, scale), ("avg", digits + 4, scale + 4))
+    ]
+    assert [isinstance(each, Reason) for each in found] == [digits > 25] * 2
+
+
 @pytest.mark.parametrize("sets", ["()", "(), ()", "(), (), ()"])
 def test_sets_without_a_key_are_made_of_rows_alone(shops, sets):
     """To Spark there is no set where there is no row; a state of all rows would be one."""

@@ -334,7 +334,7 @@ def _average(value: exp.Expr, type_: str, *, is_summed: bool) -> Rule:
     """Sum and count; a sum of doubles where the average is one, as Spark computes it."""
     decimal = type_.startswith("decimal")
     summed = value.copy() if decimal or is_summed else exp.cast(value.copy(), "double")
-    total = _itself("sum", summed, type_).states[0]
+    total = _itself("sum", summed, _summed_type(type_) if decimal else type_).states[0]
 
     def finish(_: object, merged: Sequence[exp.Expr], __: object) -> exp.Expr:
         whole, count = merged
@@ -343,6 +343,15 @@ def _average(value: exp.Expr, type_: str, *, is_summed: bool) -> Rule:
         return exact_quotient(whole, _not_zero(count), type_)
 
     return Rule((), (total, _counted("count", [value])), finish)
+
+
+def _summed_type(average: str) -> str:
+    """The type of a sum of decimals, by that of their average, which has 4 digits more than they.
+
+    A sum has 10 digits more before the point; no type has more than 38 digits.
+    """
+    precision, scale = (int(each) for each in average[len("decimal(") : -1].split(","))
+    return f"decimal({min(precision + 6, 38)},{max(scale - 4, 0)})"
 
 
 def _not_zero(count: exp.Expr) -> exp.Expr:
