@@ -33,7 +33,10 @@ def quotient(type_: str) -> str:
     return exact_quotient(exp.column("s"), count, type_).sql(dialect="spark")
 
 
-def test_the_quotient_is_the_average_of_every_type(spark):
+@pytest.mark.parametrize("loses", ["true", "false"])
+def test_the_quotient_is_the_average_of_every_type(spark, loses):
+    spark = spark.newSession()
+    spark.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", loses)
     chance = random.Random(8)
     for precision, scale in TYPES:
         whole = min(precision - scale, 31 - scale if precision > 33 else precision)

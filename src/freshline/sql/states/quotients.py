@@ -46,11 +46,12 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
     own = max(scale - _MORE, 0)
     count = _as(count, _COUNT_DIGITS)
     rest = _paren(exp.Mod, total, count)
-    whole = _as(_paren(exp.Div, _paren(exp.Sub, total, rest), count), _MOST_DIGITS - scale)
+    whole = _paren(exp.Div, _as(_paren(exp.Sub, total, rest)), count)
+    whole = _as(whole, _MOST_DIGITS - scale)
     part = _paren(exp.Mod, rest, _as(_number(1), 1))
     digits = exp.Add(
         this=_as(_paren(exp.Mul, _as(_paren(exp.Sub, rest, part), _COUNT_DIGITS), _power(own))),
-        expression=_as(_paren(exp.Mul, part, _power(own))),
+        expression=_raised(part, own),
     )
     twice = _paren(exp.Mul, count, _as(_number(2), 1))
     raised = _paren(exp.Mul, exp.Abs(this=_as(digits)), _as(_number(2 * 10**_MORE), _MORE + 1))
@@ -67,6 +68,18 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
         coalesce=False,
     )
     return exp.cast(text, type_, dialect="spark")
+
+
+def _raised(part: exp.Expr, scale: int) -> exp.Expr:
+    """A number below 1 times 10^scale, in two steps.
+
+    Without ``allowPrecisionLoss`` a product keeps all its digits behind the point: of 20 there,
+    18 would be left before it.
+    """
+    first = scale // 2
+    last = scale - first
+    half = exp.cast(_paren(exp.Mul, part, _power(first)), f"decimal({scale + 1},{last})")
+    return _as(_paren(exp.Mul, half, _power(last)))
 
 
 def _as(value: exp.Expr, digits: int = _MOST_DIGITS) -> exp.Expr:
