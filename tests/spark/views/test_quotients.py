@@ -33,7 +33,7 @@ def quotient(type_: str) -> str:
     return exact_quotient(exp.column("s"), count, type_).sql(dialect="spark")
 
 
-@pytest.mark.parametrize("loses", ["true", "false"])
+@pytest.mark.parametrize("loses", ["true", pytest.param("false", marks=pytest.mark.proof)])
 def test_the_quotient_is_the_average_of_every_type(spark, loses):
     spark = spark.newSession()
     spark.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", loses)
