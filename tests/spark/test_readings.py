@@ -307,6 +307,16 @@ def test_a_negative_number_with_its_type_is_no_doubt(empty, number):
     assert told(empty, other, dataclasses.replace(NOTHING, merge=cut))
 
 
+def test_a_plus_in_front_is_no_doubt(empty):
+    """sqlglot leaves it out, and Spark's plan has it."""
+    query = "SELECT + usr AS k, sum(+id) AS s FROM orders WHERE +id > +2 GROUP BY + usr"
+    cut = decompose(query, SOURCES, typer(empty))
+    assert isinstance(cut, Decomposition)
+    assert told(empty, query, dataclasses.replace(NOTHING, merge=cut)) == ""
+    other = query.replace("+2", "+3")
+    assert told(empty, other, dataclasses.replace(NOTHING, merge=cut))
+
+
 def test_rows_that_a_static_table_repeats_are_weighted(empty):
     """A sum over its rows is a sum of products; what is repeated is counted in another state."""
     query = "SELECT sum(u.usr) AS s FROM users u LEFT JOIN orders o ON o.usr = u.usr"

@@ -24,8 +24,10 @@ _REWRITTEN = (
     "Alias", "Cast", "Coalesce", "KnownNullable", "KnownNotNull", "If", "CaseWhen", "NullIf",
     "With", "CommonExpressionDef", "CommonExpressionRef", "PreciseTimestampConversion",
     "ParseToDate", "ParseToTimestamp", "TypedNullLiteral", "GetStructField", "Not", "UnaryMinus",
+    "UnaryPositive",
 )  # fmt: skip
 """Expressions that are written otherwise for the same value."""
+_SIGNED = ("Cast", "UnaryMinus", "UnaryPositive")
 _OPPOSITES = {"IsNotNull": "IsNull"}
 """What is the other with a NOT, which is not told either."""
 _INNER = ("Inner", "Cross")
@@ -440,7 +442,7 @@ def _has_groups(plan: Tree) -> bool:
 
 def _number_in(tree: Tree) -> Tree:
     """What is cast: -1D and DATE '2026-01-01' are written as casts of a number and of a text."""
-    while tree.kind in ("Cast", "UnaryMinus"):
+    while tree.kind in _SIGNED:
         (tree,) = tree.children
     return tree
 
@@ -464,12 +466,12 @@ def _literals(tree: Tree) -> list[str]:
     """Constants with which something is compared, as text."""
     if tree.kind == "Literal":
         return [_constant(tree)]
-    if tree.kind in ("Cast", "UnaryMinus", "Alias", "KnownNullable") and tree.children:
+    if tree.kind in (*_SIGNED, "Alias", "KnownNullable") and tree.children:
         held = _literals(tree.children[0])
         return [f"-{each}" for each in held] if tree.kind == "UnaryMinus" else held
     found = []
     for child in tree.children:
-        if tree.kind in _COMPARING or child.kind not in ("Literal", "Cast", "UnaryMinus"):
+        if tree.kind in _COMPARING or child.kind not in ("Literal", *_SIGNED):
             found += _literals(child) if tree.kind in (*_COMPARING, "And", "Or", "Not") else []
     return found
 
