@@ -122,11 +122,12 @@ def test_json_tells_everything_of_a_table(answer, shop):
 def test_text_names_what_needs_attention(freshline, shop):
     shop.file("orders", 1, [1])
     bad = shop.file("orders", 2, "rubbish")
+    shop.run_until_idle()  # while a file is tried again, a table that fails is as well
     shop.executor.failing["big"] = "no room"
+    shop.file("orders", 3, [3])
     shop.run_until_idle()
     out = freshline("status").stdout
-    # It is tried three times, and again while the file of orders is still tried.
-    assert re.search(r"^big: [345] failures: \[made-to-fail\] no room$", out, re.MULTILINE)
+    assert "big: 3 failures: [made-to-fail] no room\n" in out
     assert (
         f"orders: quarantined {bad}: invalid literal for int() with base 10: 'rubbish'\n"
         "orders: `freshline retry orders` tries them again\n"
