@@ -442,10 +442,11 @@ class DerivedUpdates:
 
     def _objection(self, update: _Update, last: CommitRecord) -> str | None:
         """Why the strategies that are right by analysis are not trusted; None: they are."""
-        trust = update.request.trust  # None: there are no trials
-        key = self._plan.key(update.session, update.request)
-        if trust is not None and (code := trust.objection(key)) is not None:
-            return code
+        trust = update.request.trust
+        if trust is not None:  # there are trials
+            code = trust.objection(self._plan.key(update.session, update.request))
+            if code is not None:
+                return code
         return None if self._plan.goes_on_from(last.metadata) else "other-version"
 
     def _is_over_rewritten(self, request: UpdateRequest) -> bool:
