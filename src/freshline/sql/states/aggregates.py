@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.states.moments import VARIANCES, moments_finish, moments_merge, moments_state
-from freshline.sql.states.quotients import exact_quotient
+from freshline.sql.states.quotients import decimal_digits, exact_quotient
 from freshline.sql.text.functions import AGGREGATES
 
 Column = exp.Expr
@@ -289,20 +289,18 @@ def _times(value: exp.Expr, weight: exp.Expr) -> exp.Expr:
 
 def _keeps_digits(type_: str) -> bool:
     """Whether a sum of this decimal type, times weights, keeps its digits behind the point."""
-    precision, scale = type_[len("decimal(") : -1].split(",")
-    return int(precision) <= _MOST_WEIGHTED or int(scale) == 0
+    precision, scale = decimal_digits(type_)
+    return precision <= _MOST_WEIGHTED or scale == 0
 
 
 def _itself(name: str, value: exp.Expr, type_: str) -> Rule:
     weighted: Callable[[exp.Expr], exp.Expr] | None = None
     if name in _SAME_TWICE:
         weighted = lambda weight: _function(name, value)  # noqa: E731, ARG005 - once is enough
-    elif name == "sum" and type_ == "double":
-        # A FLOAT times a weight is a FLOAT without ANSI mode, where Spark sums up doubles.
-        whole = exp.cast(value.copy(), "double")
-        weighted = lambda weight: _function("sum", _times(whole, weight))  # noqa: E731
     elif name == "sum" and not type_.startswith("decimal"):
-        weighted = lambda weight: _function("sum", _times(value, weight))  # noqa: E731
+        # A FLOAT times a weight is a FLOAT without ANSI mode, where Spark sums up doubles.
+        added = exp.cast(value.copy(), "double") if type_ == "double" else value
+        weighted = lambda weight: _function("sum", _times(added, weight))  # noqa: E731
     elif name == "sum" and _keeps_digits(type_):
         weighted = lambda weight: _function(  # noqa: E731
             "sum", _times(value, exp.cast(weight, f"decimal({_WEIGHT_DIGITS},0)"))
@@ -350,7 +348,7 @@ def _summed_type(average: str) -> str:
 
     A sum has 10 digits more before the point; no type has more than 38 digits.
     """
-    precision, scale = (int(each) for each in average[len("decimal(") : -1].split(","))
+    precision, scale = decimal_digits(average)
     return f"decimal({min(precision + 6, 38)},{max(scale - 4, 0)})"
 
 

@@ -28,6 +28,12 @@ _MOST_WHOLE = 32
 """Digits before the point: Spark's ``/`` keeps six behind it in any case."""
 
 
+def decimal_digits(type_: str) -> tuple[int, int]:
+    """How many digits a type as ``decimal(16,6)`` has, and how many of them behind the point."""
+    precision, scale = type_[len("decimal(") : -1].split(",")
+    return int(precision), int(scale)
+
+
 def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
     """``total / count`` as Spark's average has it.
 
@@ -39,7 +45,7 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
     Raises:
         Unsupported: AGGREGATE: the type is too wide for whole numbers of 38 digits.
     """
-    precision, scale = (int(part) for part in type_[len("decimal(") : -1].split(","))
+    precision, scale = decimal_digits(type_)
     if scale > _MOST_SCALE or precision - scale > _MOST_WHOLE:
         message = f"an average of the type {type_} has no exact merge rule; cast to fewer digits"
         raise unsupported("AGGREGATE", message, total)
