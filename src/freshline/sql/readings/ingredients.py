@@ -27,7 +27,8 @@ _REWRITTEN = (
     "UnaryPositive",
 )  # fmt: skip
 """Expressions that are written otherwise for the same value."""
-_SIGNED = ("Cast", "UnaryMinus", "UnaryPositive")
+_AROUND_CONSTANTS = ("Cast", "UnaryMinus", "UnaryPositive")
+"""-1D and DATE '2026-01-01' are written as casts of a number and of a text."""
 _OPPOSITES = {"IsNotNull": "IsNull"}
 """What is the other with a NOT, which is not told either."""
 _INNER = ("Inner", "Cross")
@@ -401,7 +402,7 @@ def _function(tree: Tree) -> set[str]:
     """A function with its constants, as what a column comes from."""
     if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
-    held = [each for each in tree.children if _number_in(each).kind == "Literal"]
+    held = [each for each in tree.children if _is_constant(each)]
     constants = [text.upper() for each in held for text in _literals(each)]
     kind = _OPPOSITES.get(tree.kind, tree.kind)
     return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
@@ -440,11 +441,10 @@ def _has_groups(plan: Tree) -> bool:
     return plan.kind in ("Aggregate", "Distinct") or any(map(_has_groups, plan.children))
 
 
-def _number_in(tree: Tree) -> Tree:
-    """What is cast: -1D and DATE '2026-01-01' are written as casts of a number and of a text."""
-    while tree.kind in _SIGNED:
+def _is_constant(tree: Tree) -> bool:
+    while tree.kind in _AROUND_CONSTANTS:
         (tree,) = tree.children
-    return tree
+    return tree.kind == "Literal"
 
 
 def _unseen(tree: Tree) -> list[Tree]:
@@ -466,12 +466,12 @@ def _literals(tree: Tree) -> list[str]:
     """Constants with which something is compared, as text."""
     if tree.kind == "Literal":
         return [_constant(tree)]
-    if tree.kind in (*_SIGNED, "Alias", "KnownNullable") and tree.children:
+    if tree.kind in (*_AROUND_CONSTANTS, "Alias", "KnownNullable") and tree.children:
         held = _literals(tree.children[0])
         return [f"-{each}" for each in held] if tree.kind == "UnaryMinus" else held
     found = []
     for child in tree.children:
-        if tree.kind in _COMPARING or child.kind not in ("Literal", *_SIGNED):
+        if tree.kind in _COMPARING or child.kind not in ("Literal", *_AROUND_CONSTANTS):
             found += _literals(child) if tree.kind in (*_COMPARING, "And", "Or", "Not") else []
     return found
 
