@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from itertools import combinations
 
 import pytest
 
@@ -109,6 +110,41 @@ def test_an_axis_of_times_has_one_unit(recorded, serve, opened, cost_s, marks):
         page = opened(f"{ask.url}/what-if")
         play(page, cost_s)
         expect(page.locator("[data-axis=x]")).to_have_text(marks)
+
+
+WRITTEN = """() => {
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+        const at = this.getTransform().transformPoint(new DOMPoint(x, y));
+        const wide = this.measureText(text).width;
+        if (this.textAlign === "center") window.written.push([at.y, at.x, wide, text]);
+        return write.call(this, text, x, y, ...rest);
+    };
+}"""
+"""From now on the page notes what is written below a chart: height, middle, width, text."""
+
+DRAWN = """async () => {
+    while (window.written.length < 2) await new Promise(requestAnimationFrame);
+    return window.written.splice(0);
+}"""
+
+
+def test_the_times_below_a_chart_are_apart(recorded, serve, opened):
+    now_s = time.time()
+    with serve(recorded) as ask:
+        page = opened(f"{ask.url}/tables/view_1")
+        for span_s in (20, 180, 240, 600, 3600, 36_000, 86_400, 7 * 86_400, 30 * 86_400):
+            page.goto(f"{ask.url}/tables/view_1?from={now_s - span_s:.0f}&to={now_s:.0f}")
+            expect(page.locator(".chart canvas")).to_be_visible()
+            page.evaluate(WRITTEN)
+            for width in (1200, 480):
+                page.set_viewport_size({"width": width, "height": 800})
+                written = {tuple(each) for each in page.evaluate(DRAWN)}
+                for one, other in combinations(written, 2):
+                    if one[0] == other[0] and one[3] != other[3]:
+                        apart = abs(one[1] - other[1]) - (one[2] + other[2]) / 2
+                        assert apart >= 6, (span_s, width, one, other)
 
 
 def test_a_name_in_the_graph_stays_in_its_box(long_named, serve, opened):

@@ -98,7 +98,8 @@ export function Sawtooth({ data, at, onPick, end }) {
           },
         },
         axes: [
-          { stroke: ink("--muted"), grid, ticks: grid, font, size: 34, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
+          // Wide enough for a time with seconds, and some room beside it.
+          { stroke: ink("--muted"), grid, ticks: grid, font, size: 34, space: 70, values: (_, splits, __, ___, step) => splits.map((each) => stamp(each, step)) },
           { stroke: ink("--muted"), grid, ticks: grid, font, size: 62, incrs: STEPS, values: (_, splits) => levels(splits) },
         ],
         series: [{}, { label: "staleness", stroke: ink("--accent"), fill: ink("--accent-soft"), width: 1.6, points: { show: false } }],
