@@ -11,6 +11,7 @@ import typer
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError
+from freshline.project.names import listed
 from freshline.project.yaml.durations import RULE, duration_s
 from freshline.render.output import console, counted, print_json
 from freshline.runtime.reports.needs import ReportNeed, share_of
@@ -246,7 +247,7 @@ def conclusions(assessment: Assessment) -> list[str]:
         ]
         lines.append("No number of tracks is enough: an update of one period's data takes longer")
         lines.append(
-            f"than the period, or than the recovery period, for {', '.join(over) or 'some'}."
+            f"than the period, or than the recovery period, for {listed(over) if over else 'some'}."
         )
     else:
         lines.append(f"That is too much: {counted(needed, 'track')} would be enough.")

@@ -15,6 +15,7 @@ from freshline.core.aus.assessment import Assessment
 from freshline.core.errors import UserError, UserErrors
 from freshline.executor.trials import Verdict
 from freshline.project.model import Project, TableDef
+from freshline.project.names import listed
 from freshline.project.sections.feeds import absent_folders
 from freshline.render.output import counted, print_json
 from freshline.render.trials import trial_lines
@@ -169,7 +170,7 @@ def promise_lines(promised: Promised) -> list[str]:
         enough = "no number of tracks is" if needed is None else f"{counted(needed, 'track')} are"
         costly = ", ".join(f"{name} ({share:.2f})" for name, share in assessment.costliest(3))
         return [f"bounds: none; {enough} enough; most costly: {costly} of a track"]
-    named = ", ".join(
+    named = listed(
         f"{table.name} {brief_s(guarantee.staleness_s)}"
         for table, guarantee in zip(assessment.tables, assessment.guarantees, strict=True)
         if guarantee.staleness_s is not None
@@ -211,7 +212,7 @@ def utilisation_lines(project: Project) -> list[str]:
     tracks = counted(project.scheduler.tracks, "track")
     line = f"utilisation: {needed.tracks_needed:.3g} of {tracks}{_but(needed.not_measured)}"
     if needed.uncertain:
-        line += f"; by fewer than {FEW} updates so far: {', '.join(needed.uncertain)}"
+        line += f"; by fewer than {FEW} updates so far: {listed(needed.uncertain)}"
     lines = [line]
     if not needed.by_table:
         lines = [f"utilisation: not measured yet, of {tracks}; runs measure it"]
@@ -224,7 +225,7 @@ def utilisation_lines(project: Project) -> list[str]:
 
 
 def _but(unknown: Sequence[str]) -> str:
-    return f"; not measured yet: {', '.join(unknown)}" if unknown else ""
+    return f"; not measured yet: {listed(unknown)}" if unknown else ""
 
 
 def _sources(table: TableDef) -> list[str]:

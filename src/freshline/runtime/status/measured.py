@@ -16,6 +16,7 @@ from math import ceil
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
 from freshline.project.model import Project
+from freshline.project.names import listed
 from freshline.runtime.assembly import specs_for
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
@@ -102,7 +103,7 @@ def not_measured(names: Sequence[str]) -> UserError:
     """Nothing is known of what updates of ``names`` cost."""
     return UserError(
         "not-measured",
-        f"no update was measured yet of {', '.join(names)}",
+        f"no update was measured yet of {listed(names)}",
         rule="bounds and curves are computed from the costs that runs have measured",
         next_step="Run the project until each table was updated, or give a scenario's file.",
     )

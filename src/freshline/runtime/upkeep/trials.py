@@ -15,6 +15,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.trials import UNTRIED, Trust
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
+from freshline.project.names import listed
 from freshline.runtime.failures import Hears
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.trials import note_trial, read_trials
@@ -109,7 +110,7 @@ class Trials:
             self._told_of_end = True
             self._hears.notice(
                 f"trials used the {IDLE_RUN_S:.0f} s that a run until idle gives them; a later run"
-                f" tries these, which are computed in full until then: {', '.join(names)}"
+                f" tries these, which are computed in full until then: {listed(names)}"
             )
         return []
 
