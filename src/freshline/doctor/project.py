@@ -24,8 +24,8 @@ _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2_000_000_000, 200_000_000
 """Free space: under the first a warning; under the second not even a small update is safe."""
 _SLOW_S, _AHEAD_S = 2.0, 60.0
 """How far the clocks of storage and machine may differ; how far ahead a commit may be."""
-_TABLE_BYTES = 10 * 2**20
-"""Heap that a table keeps: 32 live in about 300 MB (docs/design/0016)."""
+_SPARK_BYTES, _TABLE_BYTES = 100 * 2**20, 2**20
+"""Heap that Spark keeps, and each table: twice what 300 tables were seen to (docs/design/0115)."""
 _SHARE = 0.6
 """Of the heap, for what tables keep; the rest is for updates that run."""
 _BESIDE = 1.3
@@ -248,13 +248,14 @@ def _memory(project: Project) -> Finding:
 def small_heap(project: Project) -> Finding | None:
     """What to say of a heap that is too small for the project's tables; None of any other."""
     heap_bytes = _heap_bytes(project)
-    needed_bytes = _table_count(project) * _TABLE_BYTES / _SHARE
+    needed_bytes = (_SPARK_BYTES + _table_count(project) * _TABLE_BYTES) / _SHARE
     if heap_bytes is None or needed_bytes <= heap_bytes:
         return None
     return Finding(
         "memory",
         "warning",
-        f"{_heap_text(project, heap_bytes)}: each keeps about 10 MB, and updates need the rest",
+        f"{_heap_text(project, heap_bytes)}: Spark keeps about 100 MB and each table up to"
+        " 1 MB, and updates need the rest",
         "Set `spark.driver.memory` in `configuration:` to"
         f" {math.ceil(needed_bytes / 2**30)}g or more.",
     )

@@ -174,7 +174,7 @@ def test_a_heap_that_is_too_small_for_the_tables_is_noted(freshline, shop, tried
     with (shop.root / "freshline.yml").open("a") as file:
         file.write("configuration: {spark.driver.memory: 32m}\n")
     (note,) = [line for line in freshline("validate").stdout.splitlines() if "heap" in line]
-    assert note.startswith("note: a heap of 0.0312 GB for 3 tables: each keeps about 10 MB")
+    assert note.startswith("note: a heap of 0.0312 GB for 3 tables: Spark keeps about 100 MB and")
     assert note.endswith("Set `spark.driver.memory` in `configuration:` to 1g or more.")
 
 

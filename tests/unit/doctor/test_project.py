@@ -184,8 +184,8 @@ def test_a_commit_from_the_future(write):
 
 @pytest.mark.parametrize(
     ("memory", "tables", "state"),
-    [("1g", 61, "ok"), ("1g", 62, "warning"), ("1024m", 61, "ok"), ("1048576k", 61, "ok"),
-     ("2g", 62, "ok"), ("1tb", 1, "wrong"), ("much", 1, "warning")],
+    [("1g", 514, "ok"), ("1g", 515, "warning"), ("1024m", 514, "ok"), ("1048576k", 514, "ok"),
+     ("2g", 515, "ok"), ("1tb", 1, "wrong"), ("much", 1, "warning")],
 )  # fmt: skip
 def test_the_heap_against_the_tables_and_the_machine(write, memory, tables, state):
     ((is_state, what, step),) = found(
