@@ -43,6 +43,19 @@ def test_a_text_that_meets_a_number_is_refused(tmp_path, query, fault):
     )
 
 
+@pytest.mark.parametrize(
+    "fault", ["-s", "ABS(s)", "ROUND(s)", "CEIL(s)", "s + s", "s * '2'", "s / s", "s - z"]
+)
+def test_a_text_that_becomes_a_number_is_refused(tmp_path, fault):
+    assert one_query(tmp_path, f"select {fault} as v from t, u").refusal == (
+        f"`{fault}` makes a number of a text: a NUMBER in Snowflake, a DOUBLE in Spark; cast it"
+    )
+
+
+def test_a_text_beside_a_float_is_a_float_in_both(tmp_path):
+    assert "s + f AS v" in on_one_line(one_query(tmp_path, "select s + f as v from u"))
+
+
 def test_a_text_that_looks_like_a_number_beside_what_is_not_declared_is_noted(tmp_path):
     assert one_query(tmp_path, "select 1 as v from u where z = 'open'").changed == ()
     (note,) = one_query(tmp_path, "select 1 as v from u where z = '17'").changed

@@ -27,6 +27,8 @@ class Other(Enum):
     NTZ = "TIMESTAMP_NTZ"
     LTZ = "TIMESTAMP_LTZ"
     TZ = "TIMESTAMP_TZ"
+    BINARY = "BINARY"
+    OPAQUE = "VARIANT, ARRAY, OBJECT, TIME or the like"
     REST = "another type"
 
 
@@ -37,6 +39,7 @@ Outputs = list[tuple[str, Kind]]
 
 _WHOLE_TYPES = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT}
 _FLOATS = {exp.DType.FLOAT, exp.DType.DOUBLE}
+_BYTES = {exp.DType.BINARY, exp.DType.VARBINARY}
 _COUNTS = (
     exp.Count | exp.CountIf | exp.RowNumber | exp.Rank | exp.DenseRank | exp.Length | exp.Year
     | exp.Month | exp.Day
@@ -77,7 +80,11 @@ def declared(type_: exp.Expr | None) -> Kind:
         return Other.FLOAT
     if type_.this in _TIMES:
         return _TIMES[type_.this]
-    return Other.TEXT if type_.this in exp.DataType.TEXT_TYPES else Other.REST
+    if type_.this in exp.DataType.TEXT_TYPES:
+        return Other.TEXT
+    if type_.this in _BYTES:
+        return Other.BINARY
+    return Other.REST if type_.this == exp.DType.BOOLEAN else Other.OPAQUE
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
@@ -122,7 +129,8 @@ class Kinds:
 
     def _first(self, node: exp.Expr) -> Kind:
         """The kind of what has that of its first part: of COUNT(DISTINCT a, b) none."""
-        return None if len(node.expressions) > 1 else self.of(node.this or node.expressions[0])
+        parts = [node.this] if node.this is not None else node.expressions
+        return self.of(parts[0]) if len(parts) == 1 else None
 
     def _chosen(self, node: exp.Expr) -> Kind:
         return common(self.of(each) for each in branches(node))

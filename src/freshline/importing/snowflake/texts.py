@@ -23,6 +23,9 @@ MEETING = (
     exp.Intersect, exp.Join, exp.Lag, exp.Lead,
 )  # fmt: skip
 """Where values of several expressions become values of one type."""
+_COMPUTED = (
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Abs, exp.Round, exp.Floor, exp.Ceil,
+)  # fmt: skip
 _AS_DOUBLE = (
     "a text that looks like a number stands beside a value whose type the script does not say: if"
     " that is a NUMBER, Spark compares both as DOUBLE, with 15 digits"
@@ -68,6 +71,22 @@ def literals_that_meet_numbers(query: exp.Expr, kinds: Kinds) -> tuple[list[exp.
                 elif meets_unknown and _LOOKS_LIKE_A_NUMBER.fullmatch(told):
                     note = _AS_DOUBLE
     return found, note
+
+
+def refuse_computed(query: exp.Expr, kinds: Kinds) -> None:
+    """Makes sure that no text is computed with, but beside a FLOAT, with which it is one in both.
+
+    Raises:
+        UntranslatableError: One is: Snowflake makes a NUMBER of it, Spark a DOUBLE.
+    """
+    for node in query.find_all(*_COMPUTED):
+        of = [kinds.of(each) for each in (node.this, node.args.get("expression")) if each]
+        of_others = {kind for kind in of if kind is not Other.TEXT and kind is not None}
+        if Other.TEXT in of and not of_others:
+            raise UntranslatableError(
+                f"{shown(node)} makes a number of a text: a NUMBER in Snowflake, a DOUBLE in"
+                " Spark; cast it"
+            )
 
 
 def meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]]:

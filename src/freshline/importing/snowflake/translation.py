@@ -18,9 +18,14 @@ from freshline.importing.snowflake.digits import digits_of
 from freshline.importing.snowflake.faults import UntranslatableError, shown
 from freshline.importing.snowflake.kinds import Kinds, Other
 from freshline.importing.snowflake.numbers import Number
+from freshline.importing.snowflake.opaque import refuse_opaque
 from freshline.importing.snowflake.rows import by_values
 from freshline.importing.snowflake.tables import Tables
-from freshline.importing.snowflake.texts import literals_that_meet_numbers, unescaped_pattern
+from freshline.importing.snowflake.texts import (
+    literals_that_meet_numbers,
+    refuse_computed,
+    unescaped_pattern,
+)
 from freshline.importing.snowflake.times import (
     TIMES,
     TRUNCATED,
@@ -116,6 +121,7 @@ def translated(query: exp.Query, tables: Tables) -> tuple[str, tuple[str, ...]]:
     by_values(copy)
     kinds = Kinds(tables)
     columns_first(copy, kinds)
+    refuse_opaque(copy, kinds)
     different = _rewrite(copy, kinds)
     copy = without_qualify(copy)
     for node in list(copy.find_all(exp.DataType)):
@@ -157,6 +163,7 @@ def _rewrite(query: exp.Query, kinds: Kinds) -> tuple[str, ...]:
     """Replaces what means something else in Spark, and says what still differs."""
     changes, notes = digits_of(query, kinds)
     literals, as_double = literals_that_meet_numbers(query, kinds)
+    refuse_computed(query, kinds)
     as_times = (*texts_as_times(query, kinds), by_zone(query, kinds))
     found = {type(node) for node in query.walk()}
     if not any(_is_of_times(node, kinds) for node in query.find_all(exp.Sub)):
