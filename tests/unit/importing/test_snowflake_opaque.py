@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from freshline.importing.snowflake.script import read_snowflake
 from tests.support.snowflake import one_query
 
 TYPES = (
@@ -68,3 +69,18 @@ def test_such_values_are_handed_on_and_nothing_else(tmp_path, type_):
     for query, is_right in queries:
         item = translated(tmp_path, query, type_)
         assert (item.query is not None) is is_right, (type_, query, item.refusal)
+
+
+def test_a_table_with_such_columns_has_types_that_spark_can_analyse(tmp_path):
+    declared = """create table t (a variant, b binary(20), c array, d time(9), e char(3), f number,
+        g timestamp_ltz(3), h timestamp_tz, i string(10), j double precision, k byteint,
+        l geography, m object, n nvarchar2(5), o datetime, p real, q decimal(5,1));"""
+    path = tmp_path / "one.sql"
+    path.write_text(declared)
+    (item,) = read_snowflake(path).items
+    types = [each.split("` ")[1] for each in str(item.schema).split(", `")]
+    assert types == [
+        "VARIANT", "BINARY", "VARIANT", "VARIANT", "STRING", "DECIMAL(38, 0)", "TIMESTAMP",
+        "TIMESTAMP", "STRING", "DOUBLE", "DECIMAL(38, 0)", "VARIANT", "VARIANT", "STRING",
+        "TIMESTAMP_NTZ", "DOUBLE", "DECIMAL(5, 1)",
+    ]  # fmt: skip

@@ -23,7 +23,7 @@ from freshline.importing.snowflake.tables import Tables
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     say_recursive,
-    spark_type,
+    stored_type,
     translated,
 )
 from freshline.sql.text.reads import backquoted
@@ -268,16 +268,15 @@ def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
 
 
 def _columns(made: exp.Expression) -> str | None:
-    """The declared columns in Spark's types; None where there are none, or one has no such type."""
+    """The declared columns in Spark's types; None where there are none."""
     found = []
     for each in made.expressions if isinstance(made, exp.Schema) else ():
         if not isinstance(each, exp.ColumnDef):
             continue  # a constraint of the table
         kind = each.args.get("kind")
-        type_ = spark_type(kind, stored=True) if isinstance(kind, exp.DataType) else None
-        if type_ is None:
+        if not isinstance(kind, exp.DataType):
             return None
-        found.append(f"{backquoted(each.name)} {type_}")
+        found.append(f"{backquoted(each.name)} {stored_type(kind)}")
     return ", ".join(found) or None
 
 

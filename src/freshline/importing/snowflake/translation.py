@@ -16,7 +16,7 @@ from sqlglot.generators.spark import SparkGenerator
 from freshline.importing.snowflake.aliases import columns_first, without_qualify
 from freshline.importing.snowflake.digits import digits_of
 from freshline.importing.snowflake.faults import UntranslatableError, shown
-from freshline.importing.snowflake.kinds import Kinds, Other
+from freshline.importing.snowflake.kinds import Kind, Kinds, Other, declared
 from freshline.importing.snowflake.numbers import Number
 from freshline.importing.snowflake.opaque import refuse_opaque
 from freshline.importing.snowflake.rows import by_values
@@ -86,6 +86,13 @@ _MEASURED = {
     exp.DType.DATETIME: "9",
 }
 """Types with a length, and the length that a type without one has, as GET_DDL writes it."""
+_STORED: dict[Kind, str] = {
+    Other.TEXT: "STRING",
+    Other.NTZ: "TIMESTAMP_NTZ",
+    Other.LTZ: "TIMESTAMP",
+    Other.TZ: "TIMESTAMP",
+    Other.BINARY: "BINARY",
+}
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 _TRUNC = (
     "DATE_TRUNC gives a TIMESTAMP where the script does not say the type of its value; a"
@@ -198,17 +205,20 @@ def _is_text_of_times(node: exp.Expr, kinds: Kinds) -> bool:
     return kinds.of(node.this) in {Other.FLOAT, Other.REST, *TIMES}
 
 
-def spark_type(node: exp.DataType, *, stored: bool = False) -> str | None:
-    """The type of a declared column in Spark's SQL; None where it has none of the same values.
+def stored_type(node: exp.DataType) -> str:
+    """The type by which Spark analyses what queries do with a table's column.
 
-    Args:
-        node: The type.
-        stored: Of a table's column, whose values fit already: lengths and digits go without saying.
+    Its values fit already, so lengths and digits go without saying. Of a type that Spark does not
+    have they are only handed on (:mod:`freshline.importing.snowflake.opaque`), as a VARIANT is.
     """
-    if stored and node.this in _MEASURED:
-        node = exp.DataType(this=node.this)
-    if stored and node.this in {exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ}:
-        return "TIMESTAMP"
+    kind = declared(node)
+    if kind in _STORED:
+        return _STORED[kind]
+    return spark_type(node) or "VARIANT"
+
+
+def spark_type(node: exp.DataType) -> str | None:
+    """A type in Spark's SQL; None where it has none of the same values."""
     try:
         return _type(node).sql(dialect="spark")
     except UntranslatableError:
