@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from freshline.cli import running
-from freshline.cli.commands.verify import _repair, _wanted
+from freshline.cli.commands.verify import _reloadable, _repair, _wanted
 from freshline.core.errors import UserError
 from freshline.executor.verified import (
     RIGHT,
@@ -64,6 +65,14 @@ def test_the_next_step_where_a_newest_version_was_not_verified():
     skipped = {**CHECKS, "sales": CHECKS["sales"][:2], "report": CHECKS["sales"][:1]}
     (line,) = unverified_lines(["orders", "sales", "new"], skipped)
     assert line.startswith("next: `freshline refresh sales --full` makes versions that can be")
+
+
+def test_it_is_none_for_a_table_loaded_from_a_topic(tmp_path):
+    project = made_shop(tmp_path, {"orders": (), "sales": ("orders",)}).project
+    assert _reloadable(project) == ["orders", "sales"]
+    (name,) = project.feeds
+    topic = replace(project.feeds[name], kind="kafka")
+    assert _reloadable(replace(project, feeds={name: topic})) == ["sales"]
 
 
 OF_ROWS = [

@@ -68,7 +68,7 @@ def verify(
     checks, of_rows = _checked(found, tables or [], wanted)
     record = verified_record(checks, of_rows)
     if not as_json:
-        last = unverified_lines([t.name for t in found.tables], checks)
+        last = unverified_lines(_reloadable(found), checks)
         print("\n".join([*verified_lines(checks), *row_lines(of_rows), *last]), flush=True)
     wrong = [each for found in checks.values() for each in found if each.outcome == WRONG]
     if repair:
@@ -79,6 +79,15 @@ def verify(
     if as_json:
         print_json(record)
     return WRONG_STATUS if wrong or any(each.fails for each in of_rows) else 0
+
+
+def _reloadable(project: Project) -> list[str]:
+    """The tables but those loaded from topics, which cannot be loaded again, and reports."""
+    return [
+        table.name
+        for table in project.tables
+        if table.feed is None or project.feeds[table.feed].kind != "kafka"
+    ]
 
 
 def _wanted(text: str) -> str | int:
