@@ -155,6 +155,18 @@ class TablePrioritised:
 
 
 @dataclass(slots=True)
+class OthersAccepted:
+    """What others made of a table's rows stays; views over it have not read that.
+
+    Attributes:
+        version: The one that was accepted.
+    """
+
+    table: str
+    version: int
+
+
+@dataclass(slots=True)
 class RefreshRequested:
     """Somebody wants the table as fresh as can be now, its ancestors first."""
 
@@ -188,6 +200,7 @@ Event = (
     | TablePaused
     | TableResumed
     | TablePrioritised
+    | OthersAccepted
     | RefreshRequested
     | BackfillRequested
     | UpkeepOffered

@@ -32,6 +32,7 @@ from freshline.core.events import (
     Event,
     FileArrived,
     FilesWithdrawn,
+    OthersAccepted,
     PeriodLearned,
     RefreshRequested,
     TablePaused,
@@ -150,6 +151,7 @@ class Scheduler:
             TablePaused: self._paused,
             TableResumed: self._resumed,
             TablePrioritised: self._prioritised,
+            OthersAccepted: self._others_accepted,
             RefreshRequested: self._refresh_requested,
             BackfillRequested: self._backfill_requested,
             UpkeepOffered: self._upkeep_offered,
@@ -902,6 +904,17 @@ class Scheduler:
                 self.rekey(table)
         if self.policy.reacts:
             self.policy.prioritised(self)
+
+    def _others_accepted(self, event: OthersAccepted) -> None:
+        table = self._by_name[event.table]
+        if table.version is None or event.version <= table.version:
+            return
+        table.version = event.version
+        if self._extent.cuts_derived:
+            self._remember_version(table, event.version)
+        for child in table.children:
+            self._correct(child, child.period_s or 1.0)
+            self.rekey(child)
 
     def _refresh_requested(self, event: RefreshRequested) -> None:
         wanted = self._by_name[event.table]

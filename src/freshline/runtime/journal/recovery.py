@@ -34,7 +34,9 @@ from freshline.delta.log import (
     local_log,
     same_rows,
 )
+from freshline.delta.log import version as newest_version
 from freshline.delta.metadata import loaded_names
+from freshline.delta.standing import rows_changed
 from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
@@ -81,7 +83,7 @@ def recover(
     reopen = partial(_reopen_report, journal)
     found = Recovered(notes=mend(project, [name for (name,) in asked], reopen))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
-    newest: dict[str, CommitRecord | None] = {}
+    stands: dict[str, int | None] = {}
     journal.write(
         "UPDATE updates SET state='lost', error='the process ended during it' WHERE state='running'"
     )
@@ -89,7 +91,6 @@ def recover(
         failpoint("recovery.before_table")
         row = rows.get(table.name)
         commit = last_commit(project.table_path(table.name))
-        newest[table.name] = commit
         definition = definition_of(table)
         moved = moved_feed(project, table, row, commit)
         if moved is not None and table.name not in reloaded:
@@ -97,6 +98,7 @@ def recover(
         reads_delta = table.kind == "base" and project.feeds[table.feed or ""].kind == "delta"
         stale = _declare(table, row, commit, definition, ledger, found, is_reloaded=reads_delta)
         lost = lost_standing(project, table, row, commit)
+        stands[table.name] = _version_to_read(project, table, row, commit, is_lost=lost is not None)
         is_gone = commit is None and row is not None and bool(row["number"])
         # A view that is gone is computed again; of a base table somebody chooses what becomes.
         is_kept = is_gone and table.kind == "base"
@@ -111,7 +113,7 @@ def recover(
         if is_kept and row is not None:
             found.events.append(_as_journalled(row))
             continue
-        found.events.append(_restored(project, table, row, commit, newest, stale=stale))
+        found.events.append(_restored(project, table, row, commit, stands, stale=stale))
     gone = [name for name in rows if not project.has_table(name)]
     ledger.tables_dropped(gone)
     found.notes += [
@@ -426,6 +428,36 @@ def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> None:
             ledger.files_loaded(table, [name], number)
 
 
+def _version_to_read(
+    project: Project,
+    table: TableDef,
+    row: Row | None,
+    commit: CommitRecord | None,
+    *,
+    is_lost: bool,
+) -> int | None:
+    """The version of a table that views read: of our newest commit, or what others made of it.
+
+    That was accepted, and nothing may be loaded behind it for long: views would not show it.
+    """
+    if commit is None:
+        return None
+    accepted = row["accepted_version"] if row else None
+    if table.kind != "base" or accepted is None or is_lost:
+        return commit.version
+    newest = newest_version(project.table_path(table.name)) or 0
+    return max(commit.version, accepted) if accepted <= newest else commit.version
+
+
+def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecord) -> bool:
+    """Whether others changed a view's rows since our commit; in a store it is not looked for."""
+    path = project.table_path(table.name)
+    if local_log(path) is None:
+        return False
+    newest = newest_version(path) or 0
+    return commit.version < newest and rows_changed(table, path, commit.version, newest)
+
+
 def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:
     """Whether a view that has read version ``pin`` of a parent has read its newest rows."""
     return pin is not None and same_rows(project.table_path(parent), pin, version)
@@ -436,7 +468,7 @@ def _restored(
     table: TableDef,
     row: Row | None,
     commit: CommitRecord | None,
-    newest: Mapping[str, CommitRecord | None],
+    stands: Mapping[str, int | None],
     *,
     stale: bool,
 ) -> TableRestored:
@@ -444,16 +476,18 @@ def _restored(
     if commit is not None and table.kind == "derived":
         pins: Mapping[str, Any] = commit.metadata.get("parents", {})
         others = put_back(project, commit.metadata)
+        if _is_changed_by_others(project, table, commit):
+            late_s = table.period_s or 1.0
         for name in table.parents:
-            parent = newest[name]
+            version = stands[name]
             if name in others:
                 late_s = table.period_s or 1.0
-            if parent is not None and not _has_read(project, name, pins.get(name), parent.version):
+            if version is not None and not _has_read(project, name, pins.get(name), version):
                 late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
     return TableRestored(
         table.name,
         seconds(commit.metadata["to"]) if commit else None,
-        commit.version if commit else None,
+        stands[table.name],
         int(commit.metadata["update"]) if commit else 0,
         row["alpha_s"] if row else None,
         row["beta"] if row else None,

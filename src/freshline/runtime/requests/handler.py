@@ -15,6 +15,7 @@ from freshline.core.errors import FreshlineError, InternalError
 from freshline.core.events import (
     BackfillRequested,
     Event,
+    OthersAccepted,
     RefreshRequested,
     TablePaused,
     TablePrioritised,
@@ -171,6 +172,8 @@ class Requests:
                 return [], refusal(error)
             self._failures.accept(name, version)
         events, files = self._failures.retry(self._scheduler, name, now_s)
+        if version is not None and self._project.table(name).kind == "base":
+            events.append(OthersAccepted(name, version))
         message = f"{name} is tried again; files: {files}"
         if version is not None:
             message = accepted_message(self._project.table(name), version)

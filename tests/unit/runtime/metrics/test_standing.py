@@ -391,3 +391,35 @@ def test_a_view_of_a_version_that_came_again_is_made_again(shop):
     assert DeltaTable(orders).version() == newest.version
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("joined") == sorted([*shop.executor.numbers("orders"), 10])
+
+
+def test_views_show_what_was_accepted_between_runs_though_nothing_is_loaded_after_it(shop):
+    shop.run_until_idle()
+    rows_deleted(shop)
+    assert accepted(shop)["ok"]
+    for _ in range(2):
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("joined") == [3, 10]
+    assert shop.executor.numbers("joined", 1) == [1, 2, 3, 10]
+    assert DeltaTable(shop.project.table_path("joined")).version() == 2  # once is enough
+
+
+def test_views_show_what_was_accepted_under_a_running_warehouse(shop):
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("joined") == [1, 2, 3, 10])
+        rows_deleted(shop)
+        assert shop.ask("accept", "orders")["ok"]
+        eventually(lambda: shop.executor.numbers("joined") == [3, 10])
+
+
+def test_a_view_that_others_changed_between_runs_is_computed_again_at_the_start(shop):
+    shop.run_until_idle()
+    path = shop.project.table_path("joined")
+    DeltaTable(path).delete("n < 3")
+    for _ in range(2):
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("joined") == [1, 2, 3, 10]
+    made = DeltaTable(path).version()
+    DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
+    shop.run_until_idle()
+    assert DeltaTable(path).version() == made + 1  # no row of it was changed
