@@ -59,13 +59,18 @@ def application(table: str) -> str:
     return f"freshline.{table}"
 
 
-def last_commit(path: str) -> CommitRecord | None:
+def last_commit(path: str, until: int | None = None) -> CommitRecord | None:
     """The newest commit of ours; None where there is no table, or none of ours in it.
+
+    Args:
+        path: Of the table.
+        until: The version up to which; None: the newest.
 
     Raises:
         PlatformError: The log cannot be read.
     """
-    return next(_newest_first(path), None)
+    ours = _newest_first(path)
+    return next((each for each in ours if until is None or each.version <= until), None)
 
 
 def last_update(path: str) -> CommitRecord | None:

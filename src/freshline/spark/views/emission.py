@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import commit_at
+from freshline.delta.log import last_commit
 from freshline.project.model import Project, TableDef
 from freshline.spark.views.timesets import BEGINNING_US, TimeSet
 from freshline.sql.query.records import Buckets, ViewPlan
@@ -58,7 +58,8 @@ def emission(
         reads = plan.buckets.reads.get(name.lower())
         if reads is None:  # named in a WITH query that nothing reads
             continue
-        commit = commit_at(project.table_path(name), version)
+        # A version that others made is as fresh as ours before it.
+        commit = last_commit(project.table_path(name), version)
         if commit is None:
             raise PlatformError(
                 "freshness-unknown",
