@@ -907,9 +907,11 @@ class Scheduler:
 
     def _others_accepted(self, event: OthersAccepted) -> None:
         table = self._by_name[event.table]
-        if table.version is None or event.version <= table.version:
+        if table.version is None or event.version == table.version:
             return
-        table.version = event.version
+        if event.version < table.version:  # of another table in its place
+            table.versions.clear()
+        table.version, table.same_rows = event.version, None
         if self._extent.cuts_derived:
             self._remember_version(table, event.version)
         for child in table.children:

@@ -77,6 +77,37 @@ def lost_standing(
     return departure(table, path, found, None, accepted, kind, filled=filled)
 
 
+def version_to_read(
+    project: Project,
+    table: TableDef,
+    row: Row | None,
+    commit: CommitRecord | None,
+    *,
+    is_lost: bool,
+) -> int | None:
+    """The version of a table that views read: of our newest commit, or what others made of it.
+
+    That was accepted, and nothing may be loaded behind it for long: views would not show it.
+
+    Args:
+        project: Of the table.
+        table: Any of it.
+        row: Of the journal.
+        commit: Our newest.
+        is_lost: Others did something that was not accepted.
+
+    Raises:
+        PlatformError: The table's log cannot be read.
+    """
+    ours = None if commit is None else commit.version
+    accepted = row["accepted_version"] if row else None
+    if table.kind != "base" or accepted is None or accepted < 0 or is_lost:
+        return ours
+    newest = version(project.table_path(table.name))
+    is_there = newest is not None and accepted <= newest
+    return max(-1 if ours is None else ours, accepted) if is_there else ours
+
+
 def accept(project: Project, journal: Journal, table: TableDef) -> int:
     """Go on from what a base table has now, and from the folder and files its feed has now.
 

@@ -41,7 +41,7 @@ from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
-from freshline.runtime.accepting import feed_path, lost_standing, moved_feed
+from freshline.runtime.accepting import feed_path, lost_standing, moved_feed, version_to_read
 from freshline.runtime.journal.folding import note_folded, says_too_much
 from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.store import Journal, Row
@@ -98,7 +98,7 @@ def recover(
         reads_delta = table.kind == "base" and project.feeds[table.feed or ""].kind == "delta"
         stale = _declare(table, row, commit, definition, ledger, found, is_reloaded=reads_delta)
         lost = lost_standing(project, table, row, commit)
-        stands[table.name] = _version_to_read(project, table, row, commit, is_lost=lost is not None)
+        stands[table.name] = version_to_read(project, table, row, commit, is_lost=lost is not None)
         is_gone = commit is None and row is not None and bool(row["number"])
         # A view that is gone is computed again; of a base table somebody chooses what becomes.
         is_kept = is_gone and table.kind == "base"
@@ -111,7 +111,7 @@ def recover(
         _note_standing(project, table, lost, journal, found, is_moved=moved is not None)
         failpoint("recovery.after_table")
         if is_kept and row is not None:
-            found.events.append(_as_journalled(row))
+            found.events.append(_as_journalled(row, stands[table.name]))
             continue
         found.events.append(_restored(project, table, row, commit, stands, stale=stale))
     gone = [name for name in rows if not project.has_table(name)]
@@ -199,11 +199,17 @@ def _note_standing(
         journal.put("tables", {"name": table.name}, failures=1, error=lost.render())
 
 
-def _as_journalled(row: Row) -> TableRestored:
-    """A table that is gone, as the journal knew it: no update may take it for a new one."""
+def _as_journalled(row: Row, version: int | None) -> TableRestored:
+    """A table that is gone, as the journal knew it: no update may take it for a new one.
+
+    Args:
+        row: Of the journal.
+        version: Of the table in its place that was accepted; None: nothing was.
+    """
     return TableRestored(
-        row["name"], row["freshness_s"], row["version"], row["number"], row["alpha_s"], row["beta"]
-    )
+        row["name"], row["freshness_s"], row["version"] if version is None else version,
+        row["number"], row["alpha_s"], row["beta"],
+    )  # fmt: skip
 
 
 def _declare(
@@ -426,27 +432,6 @@ def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> None:
     for name, number in fold.names.items():
         if number > known:
             ledger.files_loaded(table, [name], number)
-
-
-def _version_to_read(
-    project: Project,
-    table: TableDef,
-    row: Row | None,
-    commit: CommitRecord | None,
-    *,
-    is_lost: bool,
-) -> int | None:
-    """The version of a table that views read: of our newest commit, or what others made of it.
-
-    That was accepted, and nothing may be loaded behind it for long: views would not show it.
-    """
-    if commit is None:
-        return None
-    accepted = row["accepted_version"] if row else None
-    if table.kind != "base" or accepted is None or is_lost:
-        return commit.version
-    newest = newest_version(project.table_path(table.name)) or 0
-    return max(commit.version, accepted) if accepted <= newest else commit.version
 
 
 def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecord) -> bool:

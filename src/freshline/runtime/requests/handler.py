@@ -172,7 +172,7 @@ class Requests:
                 return [], refusal(error)
             self._failures.accept(name, version)
         events, files = self._failures.retry(self._scheduler, name, now_s)
-        if version is not None and self._project.table(name).kind == "base":
+        if version is not None and version >= 0 and self._project.table(name).kind == "base":
             events.append(OthersAccepted(name, version))
         message = f"{name} is tried again; files: {files}"
         if version is not None:
