@@ -57,6 +57,8 @@ def _names(query):
         ("SELECT /*+ BROADCAST(b) */ * FROM a FULL OUTER JOIN b ON true", ["a", "b"]),
         ("SELECT * FROM a VERSION AS OF 3, b TIMESTAMP AS OF '2024-01-01'", ["a", "b"]),
         ("SELECT 1 WHERE EXISTS ((TABLE a) |> JOIN b |> UNION ALL TABLE c)", ["a", "b", "c"]),
+        ("WITH x (SELECT * FROM a), y(i, j) (FROM b) SELECT * FROM x, y, c", ["a", "b", "c"]),
+        ("WITH x ((TABLE a)) (SELECT * FROM x)", ["a"]),
         ("SELECT i AS from, j AS join FROM a", ["a"]),
         ("SELECT i from, j, k join FROM a JOIN b", ["a", "b"]),
         ("SELECT as FROM a", ["a"]),

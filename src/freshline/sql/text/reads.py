@@ -275,7 +275,7 @@ class _Walk:
         while at < end:
             name = self.tokens[at].name.lower()
             at += 1
-            if at < end and self.tokens[at].is_symbol("("):
+            if at < end and self._names_columns(at):
                 at = self.close[at] + 1
             while at < end and not self.tokens[at].is_symbol("("):
                 at += 1
@@ -288,6 +288,14 @@ class _Walk:
                 break
             at += 1
         return at, ctes
+
+    def _names_columns(self, at: int) -> bool:
+        """Whether names stand in the parenthesis at ``at``, as in ``x (i, j)``, not a query."""
+        inside = self.tokens[at + 1 : self.close.get(at, at)]
+        return bool(inside) and all(
+            each.is_symbol(",") if number % 2 else each.is_name
+            for number, each in enumerate(inside)
+        )
 
     def _parentheses(self, at: int, ctes: frozenset[str]) -> None:
         """What stands in parentheses of an expression: a subquery, or more expressions."""
