@@ -22,7 +22,7 @@ from freshline.sql.query.normal import source_name
 from freshline.sql.query.records import Decomposition, Partial, Reason, Source
 from freshline.sql.states.decompose import decompose
 
-_TYPES = {"hugeint": "decimal(38,0)", "integer": "int", "varchar": "string", "utinyint": "int"}
+_TYPES = {"hugeint": "bigint", "integer": "int", "varchar": "string", "utinyint": "int"}
 _SPARKS = {"every": "bool_and", "some": "bool_or", "std": "stddev"}
 _TOLERANCE = 1e-9
 

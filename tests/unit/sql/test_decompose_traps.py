@@ -515,8 +515,9 @@ def test_an_average_merges_where_no_digit_is_lost(type_, merges):
 
 @pytest.mark.parametrize(
     ("type_", "merges"),
-    [("decimal(35,3)", True), ("decimal(36,3)", False), ("decimal(38,0)", True), ("double", True)],
-)
+    [("decimal(35,3)", True), ("decimal(36,3)", False), ("decimal(35,0)", True),
+     ("decimal(38,0)", False), ("double", True)],
+)  # fmt: skip
 def test_rows_that_stand_for_several_are_summed_where_no_digit_is_lost(type_, merges):
     query = (
         "SELECT a.kind, sum(a.v) AS s FROM sale s JOIN (SELECT kind, max(price) AS v FROM part "

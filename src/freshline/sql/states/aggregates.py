@@ -68,7 +68,8 @@ _WEIGHT_DIGITS = 12
 """Of the number of rows that a row stands for."""
 _MOST_WEIGHTED = 35
 """Digits of a sum, ten more than its values have: times a weight they have 38 at most. Of wider
-products Spark would drop digits behind the point."""
+products Spark would drop digits behind the point, or they overflow: without ANSI mode that is NULL,
+which the sum of the others would pass over."""
 _ORDER = frozenset({"any_value", "first", "last", "collect_list", "listagg"})
 _APPROXIMATE = frozenset(
     {"approx_count_distinct", "percentile_approx", "count_min_sketch", "histogram_numeric"}
@@ -288,9 +289,9 @@ def _times(value: exp.Expr, weight: exp.Expr) -> exp.Expr:
 
 
 def _keeps_digits(type_: str) -> bool:
-    """Whether a sum of this decimal type, times weights, keeps its digits behind the point."""
-    precision, scale = decimal_digits(type_)
-    return precision <= _MOST_WEIGHTED or scale == 0
+    """Whether values whose sum has this decimal type, times weights, keep all their digits."""
+    precision, _ = decimal_digits(type_)
+    return precision <= _MOST_WEIGHTED
 
 
 def _itself(name: str, value: exp.Expr, type_: str) -> Rule:
