@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshline.sql.query.records import Decomposition, Reason, Source
 from freshline.sql.states.decompose import decompose
+from tests.support.share import share
 from tests.unit.sql.merging import Merging
 
 SALE = Source(
@@ -528,7 +529,11 @@ def test_rows_that_stand_for_several_are_summed_where_no_digit_is_lost(type_, me
     assert (found.code if isinstance(found, Reason) else None) == (None if merges else "AGGREGATE")
 
 
-@pytest.mark.parametrize("digits", range(1, 39))
+EDGES = (1, 3, 4, 25, 26, 28, 29, 34, 35, 38)
+"""Numbers of digits where something changes: their scale, the answer, where a type is full."""
+
+
+@pytest.mark.parametrize("digits", share(range(1, 39), part=38, always=EDGES))
 def test_an_average_with_weights_merges_where_the_sum_with_them_does(digits):
     """Its type has 4 digits more than the values have, and the sum's 10, up to 38."""
     scale = min(digits, 3)
