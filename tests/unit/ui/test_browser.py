@@ -293,7 +293,7 @@ def test_filters_and_searches_have_addresses(recorded, serve, opened):
         expect(rows).not_to_have_count(24)
         expect(page.locator('[data-filter="fresh"]')).to_have_attribute("aria-pressed", "true")
         # Without the filter: nothing is updated here, so fresh tables grow late as time passes.
-        page = opened(ask.url)
+        page.goto(ask.url)
         rows = page.locator("tr[data-table]")
         expect(rows).to_have_count(24)
         page.keyboard.press("/")
