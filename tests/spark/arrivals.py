@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
-from deltalake import CommitProperties
 
 from freshline.delta.log import last_commit
 from freshline.executor.records import UpdateResult
-from freshline.spark.trials.checksums import write_checksum
-from freshline.times import rfc3339
 from tests.spark.conftest import Shop
 from tests.spark.views.judges import SparkJudge, assert_same, counted, stored
 
@@ -48,6 +43,7 @@ class Arrivals:
     shop: Shop
     chance: random.Random
     next_id: int = 0
+    _judge: SparkJudge | None = None
 
     def rows(self, hour: int, count: int) -> list[dict[str, Any]]:
         """Rows of about that hour: on its boundaries, late by hours and days, without a time."""
@@ -75,22 +71,8 @@ class Arrivals:
         return made
 
     def come(self, table: str, rows: Iterable[dict[str, Any]], to_s: float = 0.0) -> None:
-        """Append rows in one commit that says how fresh the table is with them.
-
-        It is written by delta-rs, which is quicker, and has a checksum as a base table's has.
-        """
-        fields = {"freshline": 1, "table": table, "update": 1, "to": rfc3339(to_s), "parents": {}}
-        deltalake.write_deltalake(
-            self.shop.path(table),
-            pa.Table.from_pylist(list(rows), SCHEMA),
-            mode="append",
-            configuration={"delta.enableChangeDataFeed": "true"},
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": json.dumps(fields)}
-            ),
-        )
-        path = self.shop.path(table)
-        write_checksum(Path(path), deltalake.DeltaTable(path).version())
+        """Append rows in one commit that says how fresh the table is with them."""
+        self.shop.come(table, pa.Table.from_pylist(list(rows), SCHEMA), to_s)
 
     def go(self, table: str, predicate: str) -> None:
         """Delete rows."""
@@ -115,7 +97,10 @@ class Arrivals:
         table, commit = self.shop.project.table(view), last_commit(self.shop.path(view))
         assert commit is not None
         pins = commit.metadata["parents"]
-        rows = SparkJudge(self.shop.session).frame(
+        if self._judge is None:
+            self._judge = SparkJudge(self.shop.session)
+        self._judge.forget()  # a version that was put back is another one
+        rows = self._judge.frame(
             table.query,
             {name: (self.shop.path(name), pins[name]) for name in table.parents},
             {read.name: (str(read.path), pins[read.name]) for read in table.statics},

@@ -27,13 +27,13 @@ def keys(regions: dict[int, str]) -> pa.Table:
 @pytest.fixture
 def events(shop):
     """A base table that grows by a row of each key a call."""
-    folder = shop.feed("events_feed", "json", "key INT, cents INT")
+    shop.feed("events_feed", "json", "key INT, cents INT")
     shop.table("events", "SELECT key, cents FROM STREAM events_feed")
+    columns = {"key": (1, 2, 3), "cents": (10, 20, 30)}
+    rows = pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
 
-    def grow(name: str) -> int:
-        lines = (f'{{"key": {key}, "cents": {10 * key}}}' for key in (1, 2, 3))
-        (folder / f"{name}.json").write_text("\n".join(lines) + "\n")
-        version: int = shop.load("events", f"{name}.json").version
+    def grow() -> int:
+        version: int = shop.come("events", rows)
         return version
 
     return grow
@@ -56,7 +56,7 @@ def test_its_rows_take_no_job_until_it_changes(refresh, shop, events):
     for number in range(1, 5):
         if number == 4:
             shop.delta("keys", keys({4: "west"}))
-        shop.derive("sums", events=events(str(number)))
+        shop.derive("sums", events=events())
         assert sums(shop) == dict.fromkeys(REGIONS.values(), number)
         taken.append(jobs(shop, "sums", number))
     # One sends the rows to the join's task, one writes. A new version is found and read, once.
@@ -73,7 +73,7 @@ def test_one_table_under_two_names_is_read_at_one_version(shop, events, monkeypa
     )
     shop.table("both", query)
     looked: list[str] = []
-    version, real = events("a"), pins.newest_snapshot
+    version, real = events(), pins.newest_snapshot
 
     def look(session, read):
         found = real(session, read)
@@ -93,23 +93,23 @@ def test_one_table_under_two_names_is_read_at_one_version(shop, events, monkeypa
 def test_rows_that_change_are_seen_at_the_next_update(shop, events):
     shop.delta("keys", keys(REGIONS))
     shop.table("sums", QUERY)
-    shop.derive("sums", events=events("a"))
+    shop.derive("sums", events=events())
     table = deltalake.DeltaTable(str(shop.root / "keys"))
     table.update(updates={"region": "'middle'"}, predicate="key < 3")
-    shop.derive("sums", events=events("b"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"middle": 4, "east": 2}
     table.restore(0)
-    shop.derive("sums", events=events("c"))
+    shop.derive("sums", events=events())
     assert sums(shop) == dict.fromkeys(REGIONS.values(), 3)
 
 
 def test_another_table_at_the_same_place_and_version_is_another(shop, events):
     shop.delta("keys", keys(REGIONS))
     shop.table("sums", QUERY)
-    shop.derive("sums", events=events("a"))
+    shop.derive("sums", events=events())
     shutil.rmtree(shop.root / "keys")
     shop.delta("keys", keys(dict.fromkeys(REGIONS, "all")))
-    shop.derive("sums", events=events("b"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"all": 6}
 
 
@@ -119,11 +119,11 @@ def test_a_version_that_was_taken_back_and_made_again_is_another(shop, events):
     shop.table("sums", QUERY)
     shutil.copytree(shop.root / "keys", shop.root / "copy")
     shop.delta("keys", keys({2: "south", 3: "east"}))
-    shop.derive("sums", events=events("a"))
+    shop.derive("sums", events=events())
     shutil.rmtree(shop.root / "keys")
     (shop.root / "copy").rename(shop.root / "keys")
     shop.delta("keys", keys({2: "west", 3: "west"}))
-    shop.derive("sums", events=events("b"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"north": 2, "west": 4}
 
 
@@ -136,7 +136,7 @@ def test_two_views_read_what_their_own_settings_make_of_its_files(spark, shop, e
     rows.write.format("delta").save(path)
     query = "SELECT e.cents, k.day FROM events e JOIN delta.`keys` k ON e.key = k.key"
     shop.table("plain", query)
-    version = events("a")
+    version = events()
     shop.derive("plain", events=version)
     expected = [
         {"cents": 10, "day": row.day}
@@ -175,7 +175,7 @@ def test_two_tables_may_differ_in_the_case_of_their_paths_alone(
         refresh="incremental",
     )
     for times in (1, 2):
-        shop.derive("both", events=events(str(times)))
+        shop.derive("both", events=events())
         assert {(row["a"], row["b"]): row["n"] for row in shop.rows("both")} == {
             ("one", "-"): times, ("one", "other"): times, ("-", "other"): times
         }  # fmt: skip
@@ -185,16 +185,16 @@ def test_too_many_rows_and_too_many_files_are_left_to_spark(shop, events, monkey
     many = {key: f"region {key % 3}" for key in range(in_driver.MOST_ROWS + 1)}
     shop.delta("keys", keys(many))
     shop.table("sums", QUERY)
-    shop.derive("sums", events=events("a"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"region 0": 1, "region 1": 1, "region 2": 1}
     shutil.rmtree(shop.root / "keys")
     for key in range(12):
         shop.delta("keys", keys({key: f"key {key}"}))
-    shop.derive("sums", events=events("b"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"key 1": 2, "key 2": 2, "key 3": 2}
     monkeypatch.setattr(pins, "_HELD_BYTES", 0)
     shop.delta("keys", keys({99: "last"}))
-    shop.derive("sums", events=events("c"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"key 1": 3, "key 2": 3, "key 3": 3}
 
 
@@ -207,7 +207,7 @@ def test_rows_that_deletion_vectors_hide_stay_hidden(spark: SparkSession, shop, 
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'north'), (2, 'south'), (3, 'east')")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE key = 2")
     shop.table("sums", QUERY)
-    shop.derive("sums", events=events("a"))
+    shop.derive("sums", events=events())
     assert sums(shop) == {"north": 1, None: 1, "east": 1}
 
 
@@ -236,7 +236,7 @@ def test_rows_that_deletion_vectors_hide_stay_hidden(spark: SparkSession, shop, 
 def test_a_query_may_name_it_in_any_way(query, shop, events):
     shop.delta("keys", keys(REGIONS))
     shop.table("named", query)
-    shop.derive("named", events=events("a"))
+    shop.derive("named", events=events())
     assert shop.rows("named") == sorted(
         ({"region": region, "key": key} for key, region in REGIONS.items()), key=repr
     )
@@ -252,7 +252,7 @@ def test_a_table_of_the_catalog_is_held_too_and_keeps_its_name(spark: SparkSessi
                 f"SELECT {name}.region, e.key FROM events e JOIN default.held_keys{alias}"
                 f" ON {name}.key = e.key",
             )
-            shop.derive("named", events=events(str(number)))
+            shop.derive("named", events=events())
             assert shop.rows("named") == [{"region": "north", "key": 1}] * (number + 1)
     finally:
         spark.sql("DROP TABLE default.held_keys")
@@ -269,5 +269,5 @@ def test_a_static_table_whose_columns_are_mapped(mode, shop, events):
     shop.session.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN was TO region")
     shop.table("sums", QUERY, refresh="incremental")
     for number in range(1, 3):
-        shop.derive("sums", events=events(str(number)))
+        shop.derive("sums", events=events())
         assert sums(shop) == {"north": number, "south": number, None: number}

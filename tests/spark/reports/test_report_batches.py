@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,14 @@ from tests.support.share import share
 pytestmark = pytest.mark.spark
 
 HOUR_S = 3600.0
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("shop", pa.string()),
+        ("price", pa.decimal128(10, 2)),
+    ]
+)
 ORDERS = "SELECT id, at, shop, price FROM STREAM orders_feed"
 QUERY = (
     "SELECT shop, count(*) AS orders, sum(price) AS revenue, avg(price) AS mean, "
@@ -47,20 +56,17 @@ class Sales:
     names: int = 0
 
     def orders(self, *rows: tuple[int, float, str, str]) -> int:
-        """Load one file: id, minutes after midnight, shop, price; the table's new version."""
+        """These come: id, minutes after midnight, shop, price; the table's new version."""
         self.names += 1
-        name = f"{self.names}.csv"
-        moments = [
-            (datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(minutes=each[1])).isoformat()
-            for each in rows
+        midnight = datetime.fromtimestamp(MIDNIGHT_S, UTC)
+        made = [
+            (number, midnight + timedelta(minutes=minutes), shop, Decimal(price))
+            for number, minutes, shop, price in rows
         ]
-        lines = [
-            f"{number},{moment},{shop},{price}\n"
-            for (number, _, shop, price), moment in zip(rows, moments, strict=True)
-        ]
-        (self.folder / name).write_text("".join(lines), encoding="utf-8")
-        to_s = MIDNIGHT_S + 600 * self.names
-        return self.shop.load("orders", name, from_s=to_s - 600, to_s=to_s).version
+        columns = [dict(zip(SCHEMA.names, row, strict=True)) for row in made]
+        return self.shop.come(
+            "orders", pa.Table.from_pylist(columns, SCHEMA), MIDNIGHT_S + 600 * self.names
+        )
 
     def window(self, hour: int = 0) -> Window:
         start_s = MIDNIGHT_S + hour * HOUR_S

@@ -78,6 +78,10 @@ class SparkJudge:
                 self._shown[name] = (path, version, partitions)
         return self._session.sql(rewritten(query, names))
 
+    def forget(self) -> None:
+        """Read all tables again, also at a version that was read."""
+        self._shown.clear()
+
 
 def as_of(session: SparkSession, path: str, version: int) -> DataFrame:
     """A Delta table's rows at a version, with its columns' types, as delta-rs reads them."""
