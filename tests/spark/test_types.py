@@ -226,6 +226,8 @@ def test_of_types_that_are_stored(types):
         "odd_sums": f"SELECT word AS `k.0`, {summed} FROM (SELECT word, {odd} FROM e) GROUP BY 1",
         **by_types(part=36),
     }
+    if not WHOLE:
+        del views["all_of_all"]  # the first rows of the others are written in full, too
     for name, query in views.items():
         types.shop.table(name, query, refresh="incremental")
     assert types.plan() == []
