@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.spark.conftest import Shop
+from tests.spark.views.judges import as_of
 from tests.spark.views.proving import session_in
 
 pytestmark = pytest.mark.spark
@@ -64,8 +65,7 @@ def test_views_equal_their_queries(spark, tmp_path, monkeypatch, changed, named)
             table.update(updates={"id": "id + 10"}, predicate=f"id = {changed}")
         at = DeltaTable(shop.path("visits")).version()
         session = shop.session.newSession()
-        visits = session.read.format("delta").load(shop.path("visits"))
-        visits.createOrReplaceTempView("visits")
+        as_of(session, shop.path("visits"), at).createOrReplaceTempView("visits")
         for name, query in VIEWS.items():
             told[name] = shop.derive(name, visits=at).strategy
             expected = session.sql(query).toArrow().to_pylist()

@@ -7,14 +7,12 @@ put back, a day after the first 02:59 ends later than a day after the second 02:
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
 
 from tests.spark.conftest import Shop
+from tests.spark.views.judges import as_of
 from tests.spark.views.proving import session_in
 
 pytestmark = pytest.mark.spark
@@ -61,21 +59,19 @@ def late(frame: str) -> list[datetime]:
 )
 def test_views_equal_their_queries(spark, tmp_path, frame):
     shop = Shop(tmp_path, session_in(spark, "Europe/Berlin" if frame is DAY_AHEAD else "UTC"))
-    folder = Path(shop.feed("visits_feed", "parquet", "id BIGINT, at TIMESTAMP"))
+    shop.feed("visits_feed", "parquet", "id BIGINT, at TIMESTAMP")
     shop.table("visits", "SELECT * FROM STREAM visits_feed", time_column="at")
     query = f"SELECT id, at, count(*) OVER ({frame}) AS n FROM visits"
     shop.table("counted", query, refresh="incremental")
     told = []
     for number, times in enumerate([list(ROWS[frame]), *([each] for each in late(frame))]):
         rows = [{"id": 10 * number + at, "at": time} for at, time in enumerate(times)]
-        pq.write_table(pa.Table.from_pylist(rows, VISITS), folder / f"{number}.parquet")
-        shop.load("visits", f"{number}.parquet")
+        version = shop.come("visits", pa.Table.from_pylist(rows, VISITS))
         if not number:
             assert not shop.plan().errors
-        version = int(DeltaTable(shop.path("visits")).version())
         told.append(shop.derive("counted", visits=version).strategy)
         session = shop.session.newSession()
-        session.read.format("delta").load(shop.path("visits")).createOrReplaceTempView("visits")
+        as_of(session, shop.path("visits"), version).createOrReplaceTempView("visits")
         expected = session.sql(query).toArrow().to_pylist()
         assert shop.rows("counted") == sorted(expected, key=repr), (number, times)
     assert told == ["full", *["bucket-recompute"] * (len(told) - 1)]

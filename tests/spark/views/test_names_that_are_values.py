@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.spark.conftest import Shop
+from tests.spark.views.judges import as_of
 from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -68,7 +69,7 @@ def test_views_equal_their_queries(spark, tmp_path):
             shop.plan()
         version = int(DeltaTable(shop.path("orders")).version())
         session = shop.session.newSession()
-        session.read.format("delta").load(shop.path("orders")).createOrReplaceTempView("orders")
+        as_of(session, shop.path("orders"), version).createOrReplaceTempView("orders")
         for name, query in VIEWS.items():
             ways[name].append(str(shop.derive(name, orders=version).strategy))
             expected = session.sql(query).toArrow().to_pylist()
