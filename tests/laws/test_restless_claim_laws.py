@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hypothesis import HealthCheck, example, given, note, reject, settings
+from hypothesis import HealthCheck, example, given, note, reject
 from hypothesis import strategies as st
 
 from freshline.core.assembly import PolicySettings, partition_names
@@ -30,6 +30,7 @@ from freshline.core.events import (
 from freshline.core.model import TableSpec
 from freshline.core.registry import found_policies
 from tests.laws.restless_world import World
+from tests.support.examples import examples
 
 NEWEST = (False, False, True)
 PERIODS = st.sampled_from([7.0, 60.0, 100.0, 3600.0])
@@ -243,7 +244,7 @@ def world_after(specs, chosen, played, tracks, outcomes) -> World:
 
 
 @EVENTFUL
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(80, thorough=2_000, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_claims_hold_whatever_happens(specs, chosen, played, tracks, outcomes):
     world = world_after(specs, chosen, played, tracks, outcomes)
     bases = world.bases
@@ -271,7 +272,7 @@ LOADED_ONCE: tuple[object, ...] = (
 
 @EVENTFUL
 @example(*LOADED_ONCE)
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(80, thorough=2_000, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_nothing_waits_for_files_that_never_come(specs, chosen, played, tracks, outcomes):
     """All feeds fall silent: every view whose sources have data reads their newest versions."""
     world = world_after(specs, chosen, played, tracks, outcomes)
