@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from freshline.sql.costs import Costs, Sizes
 from tests.spark.conftest import Shop
 from tests.spark.habits import tables
 from tests.spark.views.proving import over_statics, session_in
+from tests.support.share import WHOLE
 
 ROOT = Path(__file__).parents[2] / "data" / "habits"
 AREAS = ("product", "finance", "machines", "syntax", "everyday")
@@ -153,7 +155,9 @@ class Warehouse:
         self.views = {view.name: view for view in chosen}
         self.shop.delta("static/customers", tables.customers())
         self.shop.delta("static/cal", tables.calendar())
-        for name, ddl in tables.DDL.items():
+        words = {word for view in chosen for word in re.findall(r"\w+", view.query.lower())}
+        self.tables = {name: ddl for name, ddl in tables.DDL.items() if name in words}
+        for name, ddl in self.tables.items():
             self.shop.feed(f"{name}_feed", "parquet", ddl)
             self.shop.table(
                 name, f"SELECT * FROM STREAM {name}_feed", time_column=tables.TIMES[name]
@@ -166,7 +170,7 @@ class Warehouse:
         """Analyses the views; those that are refused are faults, and left out."""
         found = self.shop.executor.analyse()
         self.refused = [error.render() for error in found.errors]
-        kept = {*found.plans, *tables.DDL}
+        kept = {*found.plans, *self.tables}
         self.shop.tables = [table for table in self.shop.tables if table.name in kept]
         self.views = {name: view for name, view in self.views.items() if name in kept}
         self.shop.plans = dict(found.plans)
@@ -186,19 +190,29 @@ class Warehouse:
         return self.found
 
     def happen(self, step: Step, number: int) -> None:
+        """All of it that is about tables which a view reads."""
         at = _instant(number)
         for table, seed, count, hours in step.files:
+            if table not in self.tables:
+                continue
+            rows = tables.rows(table, count, seed, hours)
+            if not WHOLE:
+                self.shop.come(table, rows, at)
+                continue
             folder = Path(self.shop.feeds[f"{table}_feed"].path)
             name = f"{len(list(folder.iterdir())):04}.parquet"
-            pq.write_table(tables.rows(table, count, seed, hours), folder / name)
+            pq.write_table(rows, folder / name)
             self.shop.load(table, name, from_s=at, to_s=at)
-        names = {name: f"delta.`{self.shop.path(name)}`" for name in tables.DDL}
+        names = {name: f"delta.`{self.shop.path(name)}`" for name in self.tables}
         for statement in step.by_hand:
-            self.people.sql(statement.format(**names))
-        for name in step.restored:
+            if self.tables.keys() >= set(re.findall(r"{(\w+)}", statement)):
+                self.people.sql(statement.format(**names))
+        for name in self.tables.keys() & set(step.restored):
             back = self.version(name) - 2
             self.people.sql(f"RESTORE TABLE {names[name]} TO VERSION AS OF {back}")
         for name, kind in step.upkeep:
+            if name not in self.tables:
+                continue
             self.shop.executor.run(self.shop.request(name, upkeep=kind, definition=""))
 
     def version(self, name: str) -> int:
