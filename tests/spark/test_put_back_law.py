@@ -19,7 +19,7 @@ from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-_STEPS = 14 if WHOLE else 9
+_STEPS = 14 if WHOLE else 7
 _VIEWS = {
     "people": "SELECT person, count(*) AS n, sum(cents) AS cents FROM events GROUP BY person",
     "means": "SELECT person, avg(cents) AS mean FROM events GROUP BY person",

@@ -137,7 +137,7 @@ def test_the_base_table_is_its_source_after_every_look(spark, tmp_path_factory, 
 
 
 def test_columns_that_are_gained_are_gained_here_and_others_are_loaded_again(shop):
-    world = World(shop)
+    world = World(shop, follows=WHOLE)
     world.append((1, "a", 10))
     world.sync()
     world.sql("ALTER TABLE SOURCE ADD COLUMNS (note STRING AFTER id)")
