@@ -12,6 +12,7 @@ from freshline.project.model import Project
 from freshline.spark.verification.run import verified
 from tests.spark.pipelines.test_pipeline import rows
 from tests.spark.proof.support import UtcSessions, run_here
+from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
 
@@ -64,10 +65,10 @@ def lake(spark: SparkSession, tmp_path):
     spark.sql("DROP TABLE lake.clicks")
 
 
-def held(spark: SparkSession, project: Project) -> dict[str, list[str]]:
+def held(project: Project) -> dict[str, list[str]]:
     """Each table's rows as texts."""
     return {
-        table.name: [", ".join(row) for row in rows(spark, project, table.name)]
+        table.name: [", ".join(row) for row in rows(project, table.name)]
         for table in project.tables
     }
 
@@ -84,7 +85,7 @@ def test_tables_of_other_programs_are_streamed(pipeline, lake, spark, tmp_path):
     assert told["by_path_feed"] == {"kind": "delta", "path": lake, "table": None}
     spark.sql("INSERT INTO lake.clicks VALUES (1), (2), (3)")
     run_here(taken, spark)
-    assert held(spark, project) == {
+    assert held(project) == {
         "by_name": ["1", "2", "3"],
         "by_path": ["2", "4", "6"],
         "both__theirs": ["1", "2"],
@@ -96,7 +97,7 @@ def test_tables_of_other_programs_are_streamed(pipeline, lake, spark, tmp_path):
     spark.sql("INSERT INTO lake.clicks VALUES (0)")
     spark.sql("DELETE FROM lake.clicks WHERE id = 2")
     run_here(taken, spark)
-    assert held(spark, project) == {
+    assert held(project) == {
         "by_name": ["0", "1", "3"],
         "by_path": ["0", "2", "6"],
         "both__theirs": ["0", "1"],
@@ -105,10 +106,11 @@ def test_tables_of_other_programs_are_streamed(pipeline, lake, spark, tmp_path):
         "few": ["10", "11"],
         "counted": ["3, 4"],
     }
-    checks = list(verified(UtcSessions(spark), project, project.tables, "newest"))  # type: ignore[arg-type]
-    assert {(check.table, check.outcome, check.reason) for check in checks} == {
-        (table.name, "right", "") for table in project.tables
-    }
+    if WHOLE:
+        checks = list(verified(UtcSessions(spark), project, project.tables, "newest"))  # type: ignore[arg-type]
+        assert {(check.table, check.outcome, check.reason) for check in checks} == {
+            (table.name, "right", "") for table in project.tables
+        }
     # Commands without Spark read what was written down.
     kept, errors = collect(tmp_path, tmp_path, analyse=False)
     assert errors == []

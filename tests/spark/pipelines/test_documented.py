@@ -41,7 +41,7 @@ def test_every_form_runs(shared: SparkSession, tmp_path: Path) -> None:
     # Two flows of different settings are tables of their own; the target is their union.
     parts = {"customers_us__append_west", "customers_us__append_east"}
     assert {table.name for table in project.tables} == {*documented.TABLES, *parts}
-    found = {name: rows(shared, project, name) for name in documented.TABLES}
+    found = {name: rows(project, name) for name in documented.TABLES}
     assert {name: len(each) for name, each in found.items()} == {
         "trips": 4, "trips_again": 4, "long_trips_by_zone": 3, "orders": 12, "customers": 4,
         "customer_orders": 12, "daily_orders_by_state": 4, "far_west_orders": 8,
@@ -229,7 +229,7 @@ for number in (1, 2):
         """,
     )
     run_here(taken, shared)
-    assert {table.name: rows(shared, taken.project, table.name) for table in taken.project.tables
+    assert {table.name: rows(taken.project, table.name) for table in taken.project.tables
     } == {
         "numbers": [("0", "0"), ("1", "1"), ("2", "0"), ("3", "1")],
         "up_to_1": [("0",)],

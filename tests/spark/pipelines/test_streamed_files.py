@@ -26,7 +26,7 @@ def test_a_file_in_a_folder_that_came_later_is_set_aside(pipeline, spark):
     inner.mkdir()
     (inner / "1.json").write_text('{"id": 2}\n')
     seen = run_here(loaded, spark)
-    assert rows(spark, loaded.project, "parts") == [("1", "2026-03-01")]
+    assert rows(loaded.project, "parts") == [("1", "2026-03-01")]
     told = [each for each in [*seen.notices, *(why for _, why in seen.failed)] if "day=" in each]
     assert "it is in a folder within the feed's" in told[0]
 
