@@ -25,8 +25,7 @@ def loaded(shop, mode, columns=COLUMNS, row="1, 'a', 2"):
 
 
 def base(shop):
-    frame = shop.session.read.format("delta").load(shop.path("orders"))
-    return sorted(tuple(row) for row in frame.collect())
+    return sorted(tuple(row.values()) for row in shop.rows("orders"))
 
 
 def test_columns_mapped_by_id_are_loaded(shop):
