@@ -14,6 +14,7 @@ from freshline.times import rfc3339
 from tests.spark.kafka.shop import BASE_S, TopicShop
 from tests.spark.proof.equality import utc_session
 from tests.spark.reports.live import LiveReports, as_json, check_replays, reports_of, results_of
+from tests.spark.views.judges import as_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -103,7 +104,6 @@ def has_all(shop: TopicShop, table: str) -> bool:
 
 def at_once(shop: TopicShop, spark: Any, table: str, version: int, of_window: str) -> list[str]:
     session = utc_session(spark)
-    frame = session.read.format("delta").option("versionAsOf", version)
-    rows = frame.load(shop.project.table_path(table)).filter(of_window)
+    rows = as_of(session, shop.project.table_path(table), version).filter(of_window)
     rows.createOrReplaceTempView(table)
     return as_json(session.sql(QUERY.format(table)).toArrow().to_pylist())
