@@ -153,18 +153,18 @@ def test_a_run_until_idle_fills_every_table_and_prints_one_object(loaded):
 
 def test_what_the_journal_knows_is_told_without_spark(loaded):
     project, _ = loaded
-    status, out, _ = freshline(project, "status", "--json")
+    status, out, _ = freshline_here(project, "status", "--json")
     found = json.loads(out)
     assert status == 0
     assert not found["run"]["running"]
     orders = found["tables"][0]
     assert (orders["name"], orders["updates"], orders["pending_files"]) == ("orders", 1, 0)
     assert orders["last_update"]["rows"] == 200
-    status, out, _ = freshline(project, "story", "sales_by_hour", "--json")
+    status, out, _ = freshline_here(project, "story", "sales_by_hour", "--json")
     (update,) = json.loads(out)["updates"]
     assert (status, update["state"]) == (0, "done")
     assert update["parents"] == {"sales_by_minute": 0}
-    status, out, _ = freshline(project, "validate", "--no-spark")
+    status, out, _ = freshline_here(project, "validate", "--no-spark")
     assert status == 0
     assert "not measured" not in out
 
@@ -193,10 +193,10 @@ def test_a_running_warehouse_is_asked_and_stopped(loaded):
             eventually(lambda: _table(project, "sales_by_hour")["updates"] > updates)
             paused = _table(project, "best_products")
             assert (paused["state"], paused["updates"]) == ("paused", 1)
-            status, out, _ = freshline(project, "resume", "best_products")
+            status, out, _ = freshline_here(project, "resume", "best_products")
             assert (status, out) == (0, "best_products is resumed\n")
             eventually(lambda: _table(project, "best_products")["updates"] == 2)
-            status, out, _ = freshline(project, "refresh", "orders", "--full")
+            status, out, _ = freshline_here(project, "refresh", "orders", "--full")
             assert (status, out) == (0, "orders is next, rebuilt in full\n")
             eventually(lambda: _table(project, "orders")["updates"] == 3)
             started = children(run.pid)
@@ -289,7 +289,7 @@ def test_every_recorded_run_is_what_the_simulator_makes_of_its_events_and_durati
     assert len(histories) >= 2
     assert [conforming(history) for history in histories] == [None] * len(histories)
     assert sum(len(history.ended) for history in histories) >= 2 * 4
-    status, out, err = freshline(
+    status, out, err = freshline_here(
         project,
         "simulate",
         "--from-run",
