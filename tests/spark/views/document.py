@@ -49,6 +49,16 @@ it is out of date.
 """
 _ORDERS = """`orders` (time `ts`), `clicks` (`ts`) and `days` (`d`) arrive; `users` and `cal` are
 static."""
+_ASKED = """## Write it so that it can be maintained
+
+What a window function or a join asks of all rows, an aggregate can often say in a way that
+merges. Both queries of a line answer one question; the first is computed in full at each update,
+the second is maintained from changes (`group-merge`). `max` of a struct compares its fields in
+their order, so what decides comes first. Rows that are alike in all columns that are grouped by
+become one.
+
+| question | computed in full | maintained |
+|---|---|---|"""
 _TABLE = "| view | query | strategies | why not better |\n|---|---|---|---|"
 
 
@@ -87,10 +97,16 @@ def section(title: str, intro: str, rows: Iterable[str]) -> str:
 
 def kinds_section(plans: Mapping[str, ViewPlan]) -> str:
     """The views of the analysis' tests and of :mod:`tests.spark.views.kinds`."""
-    from tests.spark.views.kinds import KINDS, OVER_VIEWS
+    from tests.spark.views.kinds import ASKED, KINDS, OVER_VIEWS
 
+    queries = {kind.why: sql(kind.query) for kind in KINDS}
+    asked = [
+        f"| {question} | {queries[in_full]} | {queries[maintained]} |"
+        for question, (in_full, maintained) in ASKED.items()
+    ]
     rows = [row(kind.why, sql(kind.query), plans[kind.name]) for kind in (*KINDS, *OVER_VIEWS)]
-    return section("Views of many kinds", _ORDERS, rows)
+    many = section("Views of many kinds", _ORDERS, rows)
+    return "\n".join([_ASKED, *asked, "", many])
 
 
 def uncertain_section(plans: Mapping[str, ViewPlan]) -> str:

@@ -114,6 +114,17 @@ _MORE = (
     ("above the mean of both", "group-merge", ("SELECT sum(v) AS v, count(*) AS n FROM (SELECT id "
      "AS v FROM orders WHERE id > (SELECT avg(id) FROM clicks) UNION ALL SELECT n FROM clicks "
      "WHERE n < (SELECT avg(id) FROM orders)) AS q")),
+    # What is often asked in a way that needs all rows, in one that merges (``ASKED``).
+    ("newest row of each key", "group-merge", ("SELECT usr, o.ts, o.id, o.amount FROM (SELECT usr, "
+     "max(struct(ts, id, amount)) AS o FROM orders GROUP BY usr)")),
+    ("rows with no partner", "group-merge", ("SELECT o.id, o.usr FROM orders o LEFT JOIN clicks c "
+     "ON c.id = o.id GROUP BY o.id, o.usr HAVING count(c.id) = 0")),
+    ("rows with a partner", "group-merge", ("SELECT o.id, o.usr FROM orders o JOIN clicks c "
+     "ON c.id = o.id GROUP BY o.id, o.usr")),
+    ("each row with its newest partner", "group-merge", ("SELECT o.id, o.usr, max(struct(c.ts, "
+     "c.n)).n AS n FROM orders o LEFT JOIN clicks c ON c.id = o.id GROUP BY o.id, o.usr")),
+    ("both ends of each key", "group-merge", ("SELECT usr, min(struct(ts, id)).id AS earliest, "
+     "max(struct(ts, id)).id AS latest, count(*) AS n FROM orders GROUP BY usr")),
     # Buckets with a state that only Spark has.
     ("hourly exact percentile", "bucket-merge", ("SELECT date_trunc('hour', ts) AS h, "
      "percentile(amount, 0.5) AS p FROM orders GROUP BY 1")),
@@ -130,6 +141,15 @@ _MORE = (
     ("unbounded joins in a union", "append joined", ("SELECT o.id, c.n FROM orders o JOIN clicks c "
      "ON o.id = c.id UNION ALL SELECT -o.id, c.usr FROM clicks c JOIN orders o ON c.n > o.usr")),
     # In full.
+    ("newest row of each key by its rank", "full WINDOW", ("SELECT usr, ts, id, amount FROM orders "
+     "QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts DESC, id DESC, amount DESC) = 1")),
+    ("newest partner by its rank", "full WINDOW", ("SELECT id, usr, n FROM (SELECT o.id, o.usr, "
+     "c.n, row_number() OVER (PARTITION BY o.id, o.usr ORDER BY c.ts DESC, c.n DESC) AS r FROM "
+     "orders o LEFT JOIN clicks c ON c.id = o.id) WHERE r = 1")),
+    ("anti join by keys", "full KEEPS_ROWS", ("SELECT o.id, o.usr FROM orders o LEFT ANTI JOIN "
+     "clicks c ON c.id = o.id")),
+    ("semi join by keys", "full KEEPS_ROWS", ("SELECT o.id, o.usr FROM orders o LEFT SEMI JOIN "
+     "clicks c ON c.id = o.id")),
     ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "
      "id) AS before FROM orders")),
     ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, "
@@ -148,8 +168,20 @@ _MORE = (
 
 _SPARK_ONLY = {
     "hourly exact percentile", "hourly approximate percentile", "approximate percentile of all",
-    "sessions",
+    "sessions", "newest row of each key", "each row with its newest partner",
+    "both ends of each key", "newest row of each key by its rank", "anti join by keys",
+    "semi join by keys", "newest partner by its rank",
 }  # fmt: skip
+
+ASKED = {
+    "the newest row of each key": ("newest row of each key by its rank", "newest row of each key"),
+    "rows that have no partner": ("anti join by keys", "rows with no partner"),
+    "rows that have a partner": ("semi join by keys", "rows with a partner"),
+    "each row with the newest of its partners": (
+        "newest partner by its rank", "each row with its newest partner",
+    ),
+}  # fmt: skip
+"""Questions: the kind that is computed in full, and one that is maintained."""
 
 KINDS = (
     *_analysed(),

@@ -183,10 +183,15 @@ class Cutter:
     def _refused_to_keep(self, select: exp.Select, item: exp.Expr) -> Unsupported:
         windows = windows_in(select)
         if windows:
+            ranks = isinstance(windows[0].this, exp.RowNumber | exp.Rank | exp.DenseRank)
+            step = (
+                "the newest row of a key is max(struct(time, a, b)) with GROUP BY key"
+                if ranks
+                else "compute it over aggregates"
+            )
             return unsupported(
                 "WINDOW",
-                f"a window function over the rows of {item.alias_or_name} needs them all; compute "
-                "it over aggregates",
+                f"a window function over the rows of {item.alias_or_name} needs them all; {step}",
                 windows[0],
             )
         return unsupported(
