@@ -907,9 +907,9 @@ class Scheduler:
 
     def _others_accepted(self, event: OthersAccepted) -> None:
         table = self._by_name[event.table]
-        if table.version is None or event.version == table.version:
+        if table.version is None:
             return
-        if event.version < table.version:  # of another table in its place
+        if event.version <= table.version:  # maybe of another table in its place
             table.versions.clear()
         table.version, table.same_rows = event.version, None
         if self._extent.cuts_derived:

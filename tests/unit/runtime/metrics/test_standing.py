@@ -398,7 +398,16 @@ def replaced(shop):
     write_deltalake(shop.project.table_path("orders"), pa.table({"n": [3]}))
 
 
-@pytest.mark.parametrize("fault", [rows_deleted, replaced])
+def replaced_alike(shop):
+    """By a table that has as many versions."""
+    versions = DeltaTable(shop.project.table_path("orders")).version()
+    replaced(shop)
+    for _ in range(versions):
+        rows = pa.table({"n": [3]})
+        write_deltalake(shop.project.table_path("orders"), rows, mode="overwrite")
+
+
+@pytest.mark.parametrize("fault", [rows_deleted, replaced, replaced_alike])
 def test_views_show_what_was_accepted_between_runs_though_nothing_is_loaded_after_it(shop, fault):
     shop.run_until_idle()
     fault(shop)
@@ -413,7 +422,7 @@ def test_views_show_what_was_accepted_between_runs_though_nothing_is_loaded_afte
     assert shop.executor.numbers("joined") == [3, 10, 20]
 
 
-@pytest.mark.parametrize("fault", [rows_deleted, replaced])
+@pytest.mark.parametrize("fault", [rows_deleted, replaced, replaced_alike])
 def test_views_show_what_was_accepted_under_a_running_warehouse(shop, fault):
     with LiveRun(shop):
         eventually(lambda: shop.executor.numbers("joined") == [1, 2, 3, 10])
