@@ -13,12 +13,13 @@ TYPES = (
 )  # fmt: skip
 HANDED_ON = (
     "o", "(o)", "o is null", "o is not null", "count(o)", "coalesce(o, p)", "iff(b, o, p)",
-    "case when b then o end", "lag(o) over (order by i)", "(select o from t x)",
+    "case when b then o end", "lag(o) over (order by i)", "lag(o, 1, null) over (order by i)",
+    "(select o from t x)",
 )  # fmt: skip
 OF_A_BINARY = (
     "o = p", "o <> p", "o < p", "o in (p)", "o between p and o", "min(o)", "max(o)",
     "count(distinct o)", "row_number() over (partition by o order by i)",
-    "row_number() over (partition by i order by o desc)", "nullif(o, p)",
+    "row_number() over (partition by i order by o desc)", "nullif(o, p)", "nullif(o, null)",
 )  # fmt: skip
 NEVER = (
     "o::varchar", "cast(o as int)", "o::boolean", "o::date", "o || 'x'", "'x' || o", "o = '1'",
@@ -29,7 +30,16 @@ NEVER = (
     "not o", "o and b", "year(o)", "date_trunc('day', o)", "lag(o, 1, s) over (order by i)",
     "count_if(o)",
 )  # fmt: skip
+QUERIES_OF_ANY = (
+    "select o from t union all select p from t",
+    "select o from t union all select null as o from t",
+    "select null as o from t union all select null as o from t union all select o from t",
+    "select * exclude (o) from t", "select * exclude (s, o) from t",
+    "select t.o from t join t2 using (i) join t4 on t2.s = t4.s",
+)  # fmt: skip
 QUERIES_OF_A_BINARY = (
+    "select o from t union select null as o from t",
+    "select t.i from t join t2 using (o) join t3 on t2.i = t3.i",
     "select distinct o from t", "select o from t group by o", "select o from t group by 1",
     "select o from t union select p from t", "select o from t except select p from t",
     "select i from t where o in (select p from t)", "select t.i from t join t2 using (o)",
@@ -48,7 +58,7 @@ QUERIES_OF_NONE = (
 def translated(tmp_path, query, type_):
     columns = f"(o {type_}, p {type_}, i int, s varchar, b boolean)"
     declared = f"create table t {columns}; create table t2 {columns};"
-    declared += "create table t3 (o varchar, i int);"
+    declared += f"create table t3 (o varchar, i int); create table t4 (i {type_}, s varchar);"
     return one_query(tmp_path, query, declared=declared)
 
 
@@ -63,7 +73,7 @@ def test_such_values_are_handed_on_and_nothing_else(tmp_path, type_):
     ]:
         item = translated(tmp_path, f"select {expression} as v from t", type_)
         assert (item.query is not None) is is_right, (type_, expression, item.refusal)
-    queries = [("select o from t union all select p from t", True)]
+    queries = [(query, True) for query in QUERIES_OF_ANY]
     queries += [(query, is_binary) for query in QUERIES_OF_A_BINARY]
     queries += [(query, False) for query in QUERIES_OF_NONE]
     for query, is_right in queries:

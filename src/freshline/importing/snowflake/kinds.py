@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import reduce
+from itertools import takewhile
 from typing import Any
 
 from sqlglot import exp
@@ -29,6 +30,7 @@ class Other(Enum):
     TZ = "TIMESTAMP_TZ"
     BINARY = "BINARY"
     OPAQUE = "VARIANT, ARRAY, OBJECT, TIME or the like"
+    NULL = "NULL alone"
     REST = "another type"
 
 
@@ -89,9 +91,10 @@ def declared(type_: exp.Expr | None) -> Kind:
 
 def common(kinds: Iterable[Kind]) -> Kind:
     """The kind of what can be a value of any of these."""
-    found = list(kinds)
+    every = list(kinds)
+    found = [each for each in every if each is not Other.NULL]
     if not found or None in found:
-        return None
+        return Other.NULL if every and not found else None
     whole = [each for each in found if isinstance(each, Number)]
     if len(whole) == len(found):
         return reduce(numbers.widest, whole)
@@ -111,6 +114,7 @@ class Kinds:
         self._rules: tuple[tuple[Any, Callable[[Any], Kind]], ...] = (
             (exp.Column, self._column),
             (exp.Literal, _literal),
+            (exp.Null, lambda _: Other.NULL),
             (exp.Cast, lambda cast: declared(cast.to)),
             (exp.Add | exp.Sub | exp.Mul | exp.Div, self._arithmetic),
             (_COUNTS, lambda _: WHOLE),
@@ -204,7 +208,8 @@ class Kinds:
         right = join.this.alias_or_name.lower()
         sources = self.sources(select)
         columns = dict(sources.get(right) or ())
-        left = [dict(each) for name, each in sources.items() if name != right and each]
+        before = takewhile(lambda source: source[0] != right, sources.items())
+        left = [dict(each) for _, each in before if each]
         names = [each.name.lower() for each in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             names = list(columns)

@@ -16,7 +16,7 @@ from freshline.importing.snowflake.kinds import Kind, Kinds, Other, branches
 from freshline.importing.snowflake.texts import meetings
 
 _OPAQUE = (Other.BINARY, Other.OPAQUE)
-_SOURCES = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Exists)
+_SOURCES = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Exists, exp.Star)
 _HANDED_ON = (exp.Alias, exp.Paren, exp.Subquery, exp.Count)
 _COMPARED = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Nullif,
@@ -53,12 +53,13 @@ def _met(node: exp.Expr, kinds: Kinds) -> Iterator[tuple[Kind, Kind]]:
         compares = node.args.get("distinct") or not isinstance(node, exp.Union)
         one, other = kinds.outputs(node.this), kinds.outputs(node.expression)
         for (_, kind), (_, also) in zip(one or (), other or (), strict=False):
-            if compares or kind != also:
+            if compares or (kind != also and Other.NULL not in (kind, also)):
                 yield kind, also
 
 
 def _differ(pair: tuple[Kind, Kind]) -> bool:
-    return Other.OPAQUE in pair or (Other.BINARY in pair and pair[0] is not pair[1])
+    others = {*pair} - {Other.BINARY, Other.NULL}
+    return Other.OPAQUE in pair or (Other.BINARY in pair and bool(others))
 
 
 def _is_handed_on(node: exp.Expr, part: exp.Expr, kinds: Kinds) -> bool:
@@ -73,10 +74,11 @@ def _is_handed_on(node: exp.Expr, part: exp.Expr, kinds: Kinds) -> bool:
         return isinstance(node.expression, exp.Null)
     if isinstance(node, exp.Lag | exp.Lead):
         default = node.args.get("default")
-        return default is None or kinds.of(default) is kind
+        return default is None or kinds.of(default) in (kind, Other.NULL)
     if isinstance(node, _HANDED_ON) or (isinstance(node, exp.Window) and part is node.this):
         return True
     if isinstance(node, _COMPARED) and kind is Other.BINARY:
         met = (each for meeting in meetings(node, kinds) for each in meeting)
-        return {kinds.of(each) if isinstance(each, exp.Expr) else each for each in met} == {kind}
+        of = {kinds.of(each) if isinstance(each, exp.Expr) else each for each in met}
+        return of - {Other.NULL} == {kind}
     return isinstance(node, _ORDERED) and kind is Other.BINARY
