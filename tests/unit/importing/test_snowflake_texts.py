@@ -33,6 +33,8 @@ def test_texts_mean_what_they_mean_in_snowflake(tmp_path, query, text):
         ("select s + q as v from t", "`s + q`"),
         ("select q from t union select s from t", "`SELECT q FROM t UNION SELECT s FROM t`"),
         ("select q from t where q in (select s from t)", "`q IN (SELECT s FROM t)`"),
+        ("select 1 as v from t where (d, q) in (select d, s from t)",
+         "`(d, q) IN (SELECT d, s FROM t)`"),
         ("select 1 as v from t join (select s q from t) b using (q)",
          "`JOIN (SELECT s AS q FROM t) AS b USING (q)`"),
     ],

@@ -7,7 +7,7 @@ values on, and compare a BINARY with another one, byte by byte in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
@@ -21,7 +21,7 @@ _HANDED_ON = (exp.Alias, exp.Paren, exp.Subquery, exp.Count)
 _COMPARED = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Nullif,
 )  # fmt: skip
-_ORDERED = (exp.Ordered, exp.Group, exp.Window, exp.Min, exp.Max, exp.Distinct)
+_ORDERED = (exp.Ordered, exp.Group, exp.Window, exp.Min, exp.Max, exp.Distinct, exp.Tuple)
 
 
 def refuse_opaque(query: exp.Expr, kinds: Kinds) -> None:
@@ -31,8 +31,8 @@ def refuse_opaque(query: exp.Expr, kinds: Kinds) -> None:
         UntranslatableError: One becomes a text or a number, or is compared.
     """
     for node in query.walk():
-        if isinstance(node, _SOURCES):
-            used = any(_differ(pair) for pair in _met(node, kinds))
+        if isinstance(node, (*_SOURCES, *_COMPARED)):
+            used = any(_differ(met) for met in _met(node, kinds))
         else:
             used = any(
                 kinds.of(part) in _OPAQUE and not _is_handed_on(node, part, kinds)
@@ -45,10 +45,13 @@ def refuse_opaque(query: exp.Expr, kinds: Kinds) -> None:
             )
 
 
-def _met(node: exp.Expr, kinds: Kinds) -> Iterator[tuple[Kind, Kind]]:
-    """The kinds of columns that are compared without standing there, or become one column."""
+def _met(node: exp.Expr, kinds: Kinds) -> Iterator[Iterable[Kind]]:
+    """The kinds of values that are compared, or become one column."""
     if isinstance(node, exp.Join):
         yield from kinds.joined(node)
+    elif isinstance(node, _COMPARED):
+        for met in meetings(node, kinds):
+            yield [kinds.of(each) if isinstance(each, exp.Expr) else each for each in met]
     elif isinstance(node, exp.SetOperation):
         compares = node.args.get("distinct") or not isinstance(node, exp.Union)
         one, other = kinds.outputs(node.this), kinds.outputs(node.expression)
@@ -57,9 +60,9 @@ def _met(node: exp.Expr, kinds: Kinds) -> Iterator[tuple[Kind, Kind]]:
                 yield kind, also
 
 
-def _differ(pair: tuple[Kind, Kind]) -> bool:
-    others = {*pair} - {Other.BINARY, Other.NULL}
-    return Other.OPAQUE in pair or (Other.BINARY in pair and bool(others))
+def _differ(met: Iterable[Kind]) -> bool:
+    of = {*met}
+    return Other.OPAQUE in of or (Other.BINARY in of and not of <= {Other.BINARY, Other.NULL})
 
 
 def _is_handed_on(node: exp.Expr, part: exp.Expr, kinds: Kinds) -> bool:
@@ -77,8 +80,4 @@ def _is_handed_on(node: exp.Expr, part: exp.Expr, kinds: Kinds) -> bool:
         return default is None or kinds.of(default) in (kind, Other.NULL)
     if isinstance(node, _HANDED_ON) or (isinstance(node, exp.Window) and part is node.this):
         return True
-    if isinstance(node, _COMPARED) and kind is Other.BINARY:
-        met = (each for meeting in meetings(node, kinds) for each in meeting)
-        of = {kinds.of(each) if isinstance(each, exp.Expr) else each for each in met}
-        return of - {Other.NULL} == {kind}
     return isinstance(node, _ORDERED) and kind is Other.BINARY

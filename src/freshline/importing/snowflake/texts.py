@@ -112,8 +112,9 @@ def meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]
     elif isinstance(node, exp.In):
         query = node.args.get("query")
         if query is not None:
-            columns = kinds.outputs(query)
-            yield node.this, columns[0][1] if columns else None
+            row = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+            columns = kinds.outputs(query) or [("", None)] * len(row)
+            yield from ((each, kind) for each, (_, kind) in zip(row, columns, strict=False))
         yield from ((node.this, each) for each in node.expressions)
     else:
         yield node.this, node.args.get("default") or node.args.get("expression")  # LAG's default
