@@ -78,30 +78,25 @@ def lost_standing(
 
 
 def version_to_read(
-    project: Project,
-    table: TableDef,
-    row: Row | None,
-    commit: CommitRecord | None,
-    *,
-    is_lost: bool,
+    project: Project, table: TableDef, row: Row | None, commit: CommitRecord | None
 ) -> int | None:
     """The version of a table that views read: of our newest commit, or what others made of it.
 
-    That was accepted, and nothing may be loaded behind it for long: views would not show it.
+    That was accepted, and nothing may be loaded behind it for long: views would not show it. What
+    they did later, and nobody accepted, does not undo it.
 
     Args:
         project: Of the table.
         table: Any of it.
         row: Of the journal.
         commit: Our newest.
-        is_lost: Others did something that was not accepted.
 
     Raises:
         PlatformError: The table's log cannot be read.
     """
     ours = None if commit is None else commit.version
     accepted = row["accepted_version"] if row else None
-    if table.kind != "base" or accepted is None or accepted < 0 or is_lost:
+    if table.kind != "base" or accepted is None or accepted < 0:
         return ours
     newest = version(project.table_path(table.name))
     is_there = newest is not None and accepted <= newest

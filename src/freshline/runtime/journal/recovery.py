@@ -98,7 +98,7 @@ def recover(
         reads_delta = table.kind == "base" and project.feeds[table.feed or ""].kind == "delta"
         stale = _declare(table, row, commit, definition, ledger, found, is_reloaded=reads_delta)
         lost = lost_standing(project, table, row, commit)
-        stands[table.name] = version_to_read(project, table, row, commit, is_lost=lost is not None)
+        stands[table.name] = version_to_read(project, table, row, commit)
         is_gone = commit is None and row is not None and bool(row["number"])
         # A view that is gone is computed again; of a base table somebody chooses what becomes.
         is_kept = is_gone and table.kind == "base"

@@ -422,6 +422,18 @@ def test_views_show_what_was_accepted_between_runs_though_nothing_is_loaded_afte
     assert shop.executor.numbers("joined") == [3, 10, 20]
 
 
+def test_views_keep_what_was_accepted_where_more_was_done_that_was_not(shop):
+    shop.run_until_idle()
+    rows_deleted(shop)
+    assert accepted(shop)["ok"]
+    shop.run_until_idle()
+    DeltaTable(shop.project.table_path("orders")).delete("n = 3")
+    shop.file("parts", 2, [20])
+    shop.run_until_idle()
+    assert "table-changed" in error_of(shop)
+    assert shop.executor.numbers("joined") == [3, 10, 20]
+
+
 @pytest.mark.parametrize("fault", [rows_deleted, replaced, replaced_alike])
 def test_views_show_what_was_accepted_under_a_running_warehouse(shop, fault):
     with LiveRun(shop):
