@@ -155,6 +155,17 @@ def is_of_the_data(error: BaseException) -> bool:
     return sql_state(error).startswith("22")
 
 
+def _next_step(table: TableDef, name: str) -> str:
+    """What to do about a query that failed with this condition of Spark's."""
+    if table.kind == "derived" and name.startswith("UNRESOLVED_COLUMN"):
+        # The query may be right: a base table has a new column from its next append on.
+        return (
+            "Correct the query. If the column was just added to a table that it reads, the view is"
+            " built once that table has new rows, or after `freshline refresh TABLE --full`."
+        )
+    return "Correct the query or the data that it reads."
+
+
 def update_failed(project: Project, table: TableDef, error: BaseException) -> FreshlineError:
     """The error to report for an update that Spark could not carry out.
 
@@ -207,7 +218,7 @@ def update_failed(project: Project, table: TableDef, error: BaseException) -> Fr
             "query-failed",
             f"the query of table {table.name} failed: {shown}",
             where=table.query_place,
-            next_step="Correct the query or the data that it reads.",
+            next_step=_next_step(table, name),
         )
     return PlatformError(
         "update-failed",
