@@ -135,12 +135,13 @@ class Seen:
         self.failed: list[tuple[str, str]] = []
         self.notices: list[str] = []
         self.reports: list[ReportStep] = []
+        self.is_ready = False
 
     def decided(self, seconds: float) -> None:
         pass
 
     def ready(self, seconds: float) -> None:
-        pass
+        self.is_ready = True
 
     def spark_lost(self, why: PlatformError) -> None:
         self.notices.append(why.what)

@@ -32,6 +32,7 @@ def test_a_full_disk_stops_updates_with_a_clear_error_until_there_is_room(
     run_here(shop, spark)
     before = {table: len(checker.commits(table)) for table in ("orders", "visits", "hourly")}
     with running_here(shop, spark) as seen:
+        eventually(lambda: seen.is_ready)  # a run cannot begin on a full disk (below)
         ballast = fill(small_disk / "ballast")
         one_of_each(shop, 1)
         eventually(lambda: {"orders", "visits"} <= {table for table, _ in seen.failed})
