@@ -220,18 +220,13 @@ def show(frame: DataFrame, name: str, session: SparkSession | None = None) -> No
         java_frame(frame).logicalPlan(),
         False,
         True,
-        _object(session, f"{_CATALYST}.analysis.LocalTempView$"),
-        _object(session, f"{_CATALYST}.analysis.SchemaUnsupported$"),
+        named(session, f"{_CATALYST}.analysis.LocalTempView$.MODULE$"),
+        named(session, f"{_CATALYST}.analysis.SchemaUnsupported$.MODULE$"),
         True,
         no_items,
     )
     activate(session)
     command.run(java_session(session))
-
-
-def _object(session: SparkSession, name: str) -> Any:
-    """A Scala object by its class's name."""
-    return _constant(session, name, lambda: getattr(named(session, name), "MODULE$"))
 
 
 def schema_text(frame: DataFrame) -> str:
