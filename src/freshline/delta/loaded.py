@@ -119,7 +119,7 @@ def fold(project: Project, table: str) -> int | None:
     if not is_covered(project, table, since):
         return None
     names = _loaded(path, before, last.version)
-    if _reads_topic(project, table):
+    if project.reads_topic(project.table(table)):
         files = {name: number for name, number in names.items() if not is_range(name)}
         ranges = joined_names(name for name in names if name not in files)
         names = files | dict.fromkeys(ranges, last.update)
@@ -150,11 +150,6 @@ def _loaded(path: str, before: Loaded | None, until: int | None = None) -> dict[
 def _replaces(metadata: Mapping[str, Any]) -> bool:
     """Whether a commit loaded all files of its feed again, in place of those before."""
     return bool(metadata.get("full")) and Held.in_commit(metadata) is None
-
-
-def _reads_topic(project: Project, table: str) -> bool:
-    feed = project.table(table).feed
-    return feed is not None and project.feeds[feed].kind == "kafka"
 
 
 class _Folder:

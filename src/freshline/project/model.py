@@ -462,6 +462,10 @@ class Project:
         """Whether there is a table of that name, in any case."""
         return name.lower() in self._by_name
 
+    def reads_topic(self, table: TableDef) -> bool:
+        """Whether it is loaded from a topic, whose records are not kept."""
+        return table.feed is not None and self.feeds[table.feed].kind == "kafka"
+
     def report(self, name: str) -> TableDef | None:
         """The report of that name, in any case; None where there is none."""
         return next((each for each in self.reports if each.name.lower() == name.lower()), None)

@@ -83,11 +83,7 @@ def verify(
 
 def _reloadable(project: Project) -> list[str]:
     """The tables but those loaded from topics, which cannot be loaded again, and reports."""
-    return [
-        table.name
-        for table in project.tables
-        if table.feed is None or project.feeds[table.feed].kind != "kafka"
-    ]
+    return [table.name for table in project.tables if not project.reads_topic(table)]
 
 
 def _wanted(text: str) -> str | int:

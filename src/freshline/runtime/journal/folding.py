@@ -53,11 +53,7 @@ class RangeFolding:
         self._due_s = float("-inf")
         self._behind: dict[tuple[str, str], tuple[int, str]] = {}
         """Number and name of the range behind which the next piece begins."""
-        self._tables = [
-            table.name
-            for table in project.tables
-            if table.feed is not None and project.feeds[table.feed].kind == "kafka"
-        ]
+        self._tables = [table.name for table in project.tables if project.reads_topic(table)]
 
     def step(self) -> None:
         """Join the next piece, where it is time and there is one; a full disk waits."""

@@ -288,7 +288,7 @@ def _repair(
             fold = _folded(project, table, must_know=must_know)
             if fold is not None:
                 _take_over(fold, table.name, known, ledger)
-                if project.feeds[table.feed or ""].kind == "kafka":
+                if project.reads_topic(table):
                     note_folded(journal, table.name, fold.names)
                 since = fold.version
         for record in commits(project.table_path(table.name), since):
@@ -363,8 +363,7 @@ def _is_in_log_alone(project: Project, table: TableDef, there: int, journal: Jou
     """
     if says_too_much(journal, table.name, there):
         return True
-    reads_topic = table.kind == "base" and project.feeds[table.feed or ""].kind == "kafka"
-    return reads_topic and _tells_all(project, table)
+    return project.reads_topic(table) and _tells_all(project, table)
 
 
 def _tells_all(project: Project, table: TableDef) -> bool:
