@@ -7,7 +7,7 @@ values on, and compare a BINARY with another one, byte by byte in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from sqlglot import exp
 
@@ -32,7 +32,7 @@ def refuse_opaque(query: exp.Expr, kinds: Kinds) -> None:
     """
     for node in query.walk():
         if isinstance(node, (*_SOURCES, *_COMPARED)):
-            used = any(_differ(met) for met in _met(node, kinds))
+            used = any(map(_differ, _met(node, kinds)))
         else:
             used = any(
                 kinds.of(part) in _OPAQUE and not _is_handed_on(node, part, kinds)
@@ -45,23 +45,17 @@ def refuse_opaque(query: exp.Expr, kinds: Kinds) -> None:
             )
 
 
-def _met(node: exp.Expr, kinds: Kinds) -> Iterator[Iterable[Kind]]:
+def _met(node: exp.Expr, kinds: Kinds) -> Iterator[set[Kind]]:
     """The kinds of values that are compared, or become one column."""
-    if isinstance(node, exp.Join):
-        yield from kinds.joined(node)
-    elif isinstance(node, _COMPARED):
+    if isinstance(node, (exp.Join, exp.SetOperation, *_COMPARED)):
+        is_bag = isinstance(node, exp.Union) and not node.args.get("distinct")
         for met in meetings(node, kinds):
-            yield [kinds.of(each) if isinstance(each, exp.Expr) else each for each in met]
-    elif isinstance(node, exp.SetOperation):
-        compares = node.args.get("distinct") or not isinstance(node, exp.Union)
-        one, other = kinds.outputs(node.this), kinds.outputs(node.expression)
-        for (_, kind), (_, also) in zip(one or (), other or (), strict=False):
-            if compares or (kind != also and Other.NULL not in (kind, also)):
-                yield kind, also
+            of = {kinds.of(each) if isinstance(each, exp.Expr) else each for each in met}
+            if not is_bag or len(of - {Other.NULL}) > 1:  # UNION ALL compares nothing
+                yield of
 
 
-def _differ(met: Iterable[Kind]) -> bool:
-    of = {*met}
+def _differ(of: set[Kind]) -> bool:
     return Other.OPAQUE in of or (Other.BINARY in of and not of <= {Other.BINARY, Other.NULL})
 
 
