@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import last_commit
+from freshline.delta.log import commit_at, last_commit
 from freshline.project.model import Project, TableDef
 from freshline.spark.views.timesets import BEGINNING_US, TimeSet
 from freshline.sql.query.records import Buckets, ViewPlan
@@ -59,7 +59,8 @@ def emission(
         if reads is None:  # named in a WITH query that nothing reads
             continue
         # A version that others made is as fresh as ours before it.
-        commit = last_commit(project.table_path(name), version)
+        path = project.table_path(name)
+        commit = commit_at(path, version) or last_commit(path, version)
         if commit is None:
             raise PlatformError(
                 "freshness-unknown",
