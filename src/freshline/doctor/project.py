@@ -25,7 +25,8 @@ _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2_000_000_000, 200_000_000
 _SLOW_S, _AHEAD_S = 2.0, 60.0
 """How far the clocks of storage and machine may differ; how far ahead a commit may be."""
 _SPARK_BYTES, _TABLE_BYTES = 100 * 2**20, 2**20
-"""Heap that Spark keeps, and each table: twice what 300 tables were seen to (docs/design/0115)."""
+"""Heap that Spark itself keeps, and that each table keeps: twice what was measured with 300 tables
+(docs/design/0115)."""
 _SHARE = 0.6
 """Of the heap, for what tables keep; the rest is for updates that run."""
 _BESIDE = 1.3

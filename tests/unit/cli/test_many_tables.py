@@ -1,4 +1,4 @@
-"""What is told of a project of many tables can be read."""
+"""Messages about a project with many tables stay short."""
 
 from __future__ import annotations
 
