@@ -32,6 +32,7 @@ _GUESSES: Mapping[str, tuple[float, float]] = {
     "bucket-merge": (0.3, 0.003),
     "group-merge": (0.3, 0.003),
     "group-recompute": (0.18, 0.003),
+    "key-recompute": (0.18, 0.003),
     BUILD: (0.3, 0.0045),
     "full": (0.09, 0.003),
 }

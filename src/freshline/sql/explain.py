@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from freshline.sql.query.records import Buckets, Decomposition, Reads, Reason, Source, ViewPlan
+from freshline.sql.query.records import (
+    NOT_ASKED,
+    Buckets,
+    Decomposition,
+    Keys,
+    Reads,
+    Reason,
+    Source,
+    ViewPlan,
+)
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"))
 
@@ -35,6 +44,7 @@ def explanation(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) -> di
         "merge": _merge(plan.merge)
         if isinstance(plan.merge, Decomposition)
         else _reason(plan.merge),
+        "keys": _keys(plan.keys) if isinstance(plan.keys, Keys) else _reason(plan.keys),
         "notes": list(plan.notes),
     }
 
@@ -50,6 +60,7 @@ def ways(plan: ViewPlan) -> tuple[str, ...]:
         "bucket-recompute": bucketed,
         "group-merge": merges and not bucketed,
         "group-recompute": tells_groups and not bucketed,
+        "key-recompute": isinstance(plan.keys, Keys) and not tells_groups,
         "full": True,
     }
     return tuple(name for name, right in names.items() if right)
@@ -86,6 +97,7 @@ def explanation_text(view: str, plan: ViewPlan, sources: Sequence[Source] = ()) 
         lines.append(f"  final: {plan.merge.final}")
     else:
         lines.append(f"merge: no, {_words(plan.merge)}")
+    lines.extend(_lines_of_keys(plan.keys))
     lines.extend(f"note: {note}" for note in plan.notes)
     return "\n".join(lines) + "\n"
 
@@ -137,6 +149,29 @@ def _words(reason: Reason) -> str:
 
 def _reason(reason: Reason) -> dict[str, str | None]:
     return {"code": reason.code, "message": reason.message, "sql": reason.sql}
+
+
+def touched_keys(keys: Keys, source: str) -> str:
+    """Which output rows a row of ``source`` can change, in a sentence."""
+    same = " and ".join(
+        f"{column} = {name}" for column, name in zip(keys.columns, keys.reads[source], strict=True)
+    )
+    return f"a row of {source} touches the rows with {same}"
+
+
+def _lines_of_keys(keys: Keys | Reason) -> list[str]:
+    if isinstance(keys, Keys):
+        touches = (f"  {touched_keys(keys, name)}" for name in keys.reads)
+        return [f"keys: by {', '.join(keys.columns)}", *touches]
+    return [] if keys == NOT_ASKED else [f"keys: no, {_words(keys)}"]
+
+
+def _keys(keys: Keys) -> dict[str, object]:
+    return {
+        "columns": list(keys.columns),
+        "reads": {name: list(columns) for name, columns in keys.reads.items()},
+        "touches": {name: touched_keys(keys, name) for name in keys.reads},
+    }
 
 
 def _buckets(buckets: Buckets) -> dict[str, object]:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from freshline.sql.appends import appends, appends_of_each
+from freshline.sql.buckets.keys import keys
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.query.equalities import equalities
 from freshline.sql.query.nondeterministic import cautions, of_elsewhere
 from freshline.sql.query.normal import normalise
-from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Reason, Source, ViewPlan
 from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.states.decompose import ROWS_HELP
 
@@ -65,7 +66,10 @@ def view_plan(
         merge=_safely(lambda: decompose(query, sources)),
         notes=notes,
     )
-    if not isinstance(plan.appends, Reason) or not isinstance(plan.buckets, Reason):
+    if isinstance(plan.buckets, Buckets):
+        return plan
+    plan = replace(plan, keys=_safely(lambda: keys(query, sources, functions=functions)))
+    if not isinstance(plan.appends, Reason):
         return plan
     joined = _safely(lambda: _joined(plan, query, sources))
     if isinstance(joined, ViewPlan):

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from freshline.core.errors import InternalError
 from freshline.sql.costs import BUILD, Costs, Sizes
-from freshline.sql.query.records import Buckets, Decomposition, Reason, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Keys, Reason, ViewPlan
 
 TRIED = "tried"
 BY_COST = ("cheaper", TRIED)
@@ -47,7 +47,8 @@ class Strategy:
     """A way to carry out an update.
 
     Attributes:
-        name: append, bucket-recompute, bucket-merge, group-merge, group-recompute or full.
+        name: append, bucket-recompute, bucket-merge, group-merge, group-recompute, key-recompute or
+            full.
         code: Why this one, as a short name that stays the same over versions.
         reason: The same in words.
     """
@@ -94,6 +95,9 @@ _GROUP_MERGE = Strategy(
 _GROUP_RECOMPUTE = Strategy(
     "group-recompute", "groups", "only the groups that the parents' changes touch are computed"
 )
+_KEY_RECOMPUTE = Strategy(
+    "key-recompute", "keys", "only the keys of the rows that changed in the parents are computed"
+)
 MERGING = ("bucket-merge", "group-merge")
 PARENT_REWROTE = "parent-rewrote"
 STATE_BUILT = "state-built"
@@ -121,6 +125,7 @@ _FULL: Mapping[str, str] = {
     "static-unversioned": "it reads a static table that has no versions to compare",
     "parent-went-back": "a parent is read at an older version than before, or was put back",
     "parent-redefined": "a parent's columns or properties changed",
+    "keys-unknown": "cannot identify the keys of the rows that changed in a parent",
     "groups-unknown": "cannot identify the groups of the rows deleted from a parent",
     "log-untrue": "new rows have other times than the parents' logs say",
     "changes-failed": "computing from changes failed at a value that the query may leave out",
@@ -173,12 +178,15 @@ def incremental(plan: ViewPlan, *, rewrote: bool, final: bool) -> list[Strategy]
     ways = []
     if isinstance(plan.buckets, Buckets):
         ways.append(_RECOMPUTE)
-    if not isinstance(plan.merge, Decomposition) or final:
+    if final:
         return ways
-    if not rewrote:
-        ways.append(_BUCKET_MERGE if ways else _GROUP_MERGE)
-    elif not ways and plan.merge.group_columns:
-        ways.append(_GROUP_RECOMPUTE)
+    if isinstance(plan.merge, Decomposition):
+        if not rewrote:
+            ways.append(_BUCKET_MERGE if ways else _GROUP_MERGE)
+        elif not ways and plan.merge.group_columns:
+            ways.append(_GROUP_RECOMPUTE)
+    if not ways and isinstance(plan.keys, Keys):
+        ways.append(_KEY_RECOMPUTE)
     return ways
 
 

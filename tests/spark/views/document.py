@@ -27,11 +27,18 @@ An update of a view uses one of these strategies. freshline considers them in th
 | `bucket-recompute` | the output falls into buckets of time | computes the touched buckets again |
 | `bucket-merge` | the same, where that was slow and aggregates merge | merges new aggregates in |
 | `group-merge` | there are no buckets, but aggregates that merge | merges new aggregates in |
+| `key-recompute` | rows of a key depend on those of that key alone | computes touched keys again |
 | `full` | always | computes the view's query over everything |
 
 After rows of a parent were deleted or rewritten, buckets are recomputed. A view without buckets
 then uses `group-recompute`: it computes the groups of these rows again. That needs output rows
-that show their group; otherwise the whole view is computed.
+that show their group. `key-recompute` works after any change; where there is a better way for new
+rows, it is what is left after deletions. Otherwise the whole view is computed.
+
+A column is a key if every row of the view depends only on rows of the parents with its value: the
+column that rows are joined, grouped, or partitioned by, or that a subquery compares
+([0400](design/0400-keys-as-buckets.md)). The view has to show it. Windows and groups may use more
+columns beside it.
 
 Among the strategies that are right, `freshline.refresh` = `auto` takes the one that should take
 the fewest seconds by the clock, `full` included ([0014](design/0014-which-strategy-is-quicker.md)).
@@ -51,13 +58,14 @@ _ORDERS = """`orders` (time `ts`), `clicks` (`ts`) and `days` (`d`) arrive; `use
 static."""
 _ASKED = """## Write it so that it can be maintained
 
-What a window function or a join asks of all rows, an aggregate can often say in a way that
-merges. Both queries of a line answer one question; the first is computed in full at each update,
-the second is maintained from changes (`group-merge`). `max` of a struct compares its fields in
-their order, so what decides comes first. Rows that are alike in all columns that are grouped by
-become one.
+Show the key: without `usr` among its columns the first query below is computed in full at each
+update. And what a window function or a join asks of all rows of a key, an aggregate can often say
+in a way that merges. Both queries of a line answer one question; the first reads all rows of the
+keys that changed (`key-recompute`), the second only the rows that are new (`group-merge`). `max` of
+a struct compares its fields in their order, so what decides comes first. Rows that are alike in all
+columns that are grouped by become one.
 
-| question | computed in full | maintained |
+| question | keys computed again | merged |
 |---|---|---|"""
 _TABLE = "| view | query | strategies | why not better |\n|---|---|---|---|"
 

@@ -140,16 +140,36 @@ _MORE = (
      "clicks c LEFT JOIN users u ON u.usr = c.usr WHERE c.n = o.id AND o.amount > 1")),
     ("unbounded joins in a union", "append joined", ("SELECT o.id, c.n FROM orders o JOIN clicks c "
      "ON o.id = c.id UNION ALL SELECT -o.id, c.usr FROM clicks c JOIN orders o ON c.n > o.usr")),
-    # In full.
-    ("newest row of each key by its rank", "full WINDOW", ("SELECT usr, ts, id, amount FROM orders "
-     "QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts DESC, id DESC, amount DESC) = 1")),
-    ("newest partner by its rank", "full WINDOW", ("SELECT id, usr, n FROM (SELECT o.id, o.usr, "
+    # Keys: their rows depend on rows of theirs alone.
+    ("newest row of each key by its rank", "key-recompute", ("SELECT usr, ts, id, amount FROM "
+     "orders QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts DESC, id DESC, amount DESC) "
+     "= 1")),
+    ("newest partner by its rank", "key-recompute", ("SELECT id, usr, n FROM (SELECT o.id, o.usr, "
      "c.n, row_number() OVER (PARTITION BY o.id, o.usr ORDER BY c.ts DESC, c.n DESC) AS r FROM "
      "orders o LEFT JOIN clicks c ON c.id = o.id) WHERE r = 1")),
-    ("anti join by keys", "full KEEPS_ROWS", ("SELECT o.id, o.usr FROM orders o LEFT ANTI JOIN "
+    ("anti join by keys", "key-recompute", ("SELECT o.id, o.usr FROM orders o LEFT ANTI JOIN "
      "clicks c ON c.id = o.id")),
-    ("semi join by keys", "full KEEPS_ROWS", ("SELECT o.id, o.usr FROM orders o LEFT SEMI JOIN "
+    ("semi join by keys", "key-recompute", ("SELECT o.id, o.usr FROM orders o LEFT SEMI JOIN "
      "clicks c ON c.id = o.id")),
+    ("left join by keys", "key-recompute", ("SELECT o.usr, o.ts, o.id, c.id AS c FROM orders o "
+     "LEFT JOIN clicks c ON o.usr = c.usr")),
+    ("either side of a full join", "key-recompute", ("SELECT coalesce(o.usr, c.usr) AS usr, o.id, "
+     "c.n FROM orders o FULL JOIN clicks c ON o.usr = c.usr AND o.id = c.id")),
+    ("static keeps its rows by keys", "key-recompute", ("SELECT u.usr, u.name, o.id FROM users u "
+     "LEFT JOIN orders o ON o.usr = u.usr")),
+    ("order before of its user", "key-recompute", ("SELECT usr, id, ts, lag(id) OVER (PARTITION BY "
+     "usr ORDER BY ts, id) AS before, sum(amount) OVER (PARTITION BY usr ORDER BY id ROWS "
+     "UNBOUNDED PRECEDING) AS s FROM orders")),
+    ("in another, or not at all", "key-recompute", ("SELECT usr, id FROM orders o WHERE usr IN "
+     "(SELECT usr FROM clicks WHERE n > 2) UNION ALL SELECT c.usr, -c.id FROM clicks c WHERE NOT "
+     "EXISTS (SELECT 1 FROM orders o WHERE o.usr = c.usr AND o.id < c.id)")),
+    ("number of partners", "key-recompute", ("SELECT o.usr, o.id, (SELECT count(*) FROM clicks c "
+     "WHERE c.usr = o.usr AND c.id < o.id) AS n FROM orders o")),
+    ("key that another name hides", "key-recompute", ("SELECT usr AS id, id AS usr, rank() OVER "
+     "(PARTITION BY usr ORDER BY id) AS r FROM orders")),
+    ("rows that only one has, by two columns", "key-recompute", ("SELECT usr, id FROM orders "
+     "EXCEPT ALL SELECT usr, id FROM clicks")),
+    # In full.
     ("order before", "full WINDOW", ("SELECT id, ts, lag(ts) OVER (PARTITION BY usr ORDER BY ts, "
      "id) AS before FROM orders")),
     ("first five", "full KEEPS_ROWS", ("SELECT ts, id, usr, amount FROM orders ORDER BY ts, id, "
@@ -162,7 +182,7 @@ _MORE = (
      "FROM orders")),
     ("sessions", "full SESSION", ("SELECT session_window(ts, '10 minutes').start AS s, count(*) "
      "AS n FROM orders GROUP BY session_window(ts, '10 minutes')")),
-    ("approximate percentile of all", "full APPROXIMATE", ("SELECT usr, percentile_approx(amount, "
+    ("approximate percentile of all", "key-recompute", ("SELECT usr, percentile_approx(amount, "
      "0.5) AS p FROM orders GROUP BY usr")),
 )  # fmt: skip
 
@@ -170,7 +190,7 @@ _SPARK_ONLY = {
     "hourly exact percentile", "hourly approximate percentile", "approximate percentile of all",
     "sessions", "newest row of each key", "each row with its newest partner",
     "both ends of each key", "newest row of each key by its rank", "anti join by keys",
-    "semi join by keys", "newest partner by its rank",
+    "semi join by keys", "newest partner by its rank", "either side of a full join",
 }  # fmt: skip
 
 ASKED = {
@@ -181,7 +201,7 @@ ASKED = {
         "newest partner by its rank", "each row with its newest partner",
     ),
 }  # fmt: skip
-"""Questions: the kind that is computed in full, and one that is maintained."""
+"""Questions: the kind of which keys are computed again, and one that merges."""
 
 KINDS = (
     *_analysed(),

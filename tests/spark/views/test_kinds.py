@@ -8,7 +8,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from freshline.sql.query.records import Buckets
+from freshline.sql.query.records import Buckets, Keys
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import START, fixed, some
@@ -29,7 +29,7 @@ OVER_A_VIEW = tuple(kind.name for kind in OVER_VIEWS)
 KEEPS_ROWS = "w_outer_join_in_groups"
 ONE_OF_EACH = (
     *("v_filter", "v_band_join", "v_hourly", "w_totals_per_user", "w_order_before"),
-    "w_unbounded_join_by_number",
+    *("w_unbounded_join_by_number", "w_newest_row_of_each_key_by_its_rank"),
 )
 PROVED = share(list(WAYS), part=100, always=(*OVER_A_VIEW[:1], *ONE_OF_EACH, KEEPS_ROWS), first=1)
 
@@ -99,14 +99,18 @@ class Expected:
     Args:
         view: Its name.
         tells: Whether its rows show which groups they are of.
+        keys: Whether they fall apart by keys.
         merged: The code of its updates that merge.
         first_merge: The code of the first of them after another update.
     """
 
-    def __init__(self, view: str, *, tells: bool, merged: str, first_merge: str) -> None:
+    def __init__(
+        self, view: str, *, tells: bool, keys: bool, merged: str, first_merge: str
+    ) -> None:
         self.way, _, self._code = WAYS[view].partition(" ")
         self.told = [("full", "first-build")]
         self._tells = tells
+        self._taken_back = ("key-recompute", "keys") if keys else ("full", "parent-rewrote")
         self._merged = merged
         self._first_merge = first_merge
         self._over_a_view = view in OVER_A_VIEW
@@ -118,19 +122,18 @@ class Expected:
         # A parent that is a view has rewritten rows of its own whenever rows came.
         if rewrote or self._over_a_view:
             if code == "joined":
-                name, code = TAKEN_BACK
+                name, code = self._taken_back
             elif name in ("append", "bucket-merge"):
                 name, code = "bucket-recompute", "buckets"
             elif name == "group-merge":
-                name, code = ("group-recompute", "groups") if self._tells else TAKEN_BACK
+                name, code = ("group-recompute", "groups") if self._tells else self._taken_back
         if name.endswith("-merge"):
             code = self._merged if self._has_state else self._first_merge
         self._has_state = name.endswith("-merge") or (name == "group-recompute" and self._has_state)
         self.told.append((name, code))
 
 
-CODES = {"append": "row-wise", "bucket-recompute": "buckets"}
-TAKEN_BACK = ("full", "parent-rewrote")
+CODES = {"append": "row-wise", "bucket-recompute": "buckets", "key-recompute": "keys"}
 
 
 def test_every_commit_of_every_view_equals_its_query(proving):
@@ -139,6 +142,7 @@ def test_every_commit_of_every_view_equals_its_query(proving):
         view: Expected(
             view,
             tells=proving.tells_groups(view),
+            keys=isinstance(proving.shop.plans[view].keys, Keys),
             merged=proving.merged(view) if proving.merges(view) else "",
             first_merge=proving.first_merge(view) if proving.merges(view) else "",
         )

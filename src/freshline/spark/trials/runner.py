@@ -40,7 +40,7 @@ from freshline.spark.trials.inputs import REGIMES, Inputs, Regime
 from freshline.spark.trials.tables import Done, Tables
 from freshline.spark.views.derived import DerivedUpdates
 from freshline.sql.costs import Costs, Sizes
-from freshline.sql.query.records import Buckets, Decomposition, Reason, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Keys, Reason, ViewPlan
 from freshline.sql.strategy import HasRefreshSettings, Strategy, incremental
 from freshline.sql.strategy import chosen as by_cost
 from freshline.sql.text.reads import quoted, rewritten
@@ -49,8 +49,11 @@ BUDGET_S = 8.0
 """Of a track, for each view."""
 
 _LEAST_STEPS, _MOST_STEPS = 3, 14
-"""The first build and two changes are made, however long they take; where states merge a deletion
-too, since groups are computed again by a strategy of their own."""
+"""The first build and two changes are made, however long they take."""
+
+_OF_DELETED = {"group-merge", "key-recompute"}
+"""With these a deletion is made too: groups are computed again by a strategy of their own, and
+keys are looked for among the rows that are no more."""
 
 _ROWS, _MORE_ROWS, _MOST_ROWS = 12, 6, 60
 _LARGEST_LIMIT = 30
@@ -144,6 +147,8 @@ def _lanes(table: TableDef, plan: ViewPlan) -> tuple[str, ...]:
         lanes.append("bucket-recompute")
     if isinstance(plan.merge, Decomposition):
         lanes.append("bucket-merge" if isinstance(plan.buckets, Buckets) else "group-merge")
+    if isinstance(plan.keys, Keys) and not lanes:
+        lanes.append("key-recompute")
     return tuple(lanes)
 
 
@@ -231,7 +236,7 @@ class _Trial:
         for step, action in enumerate(self._steps(inputs, constants)):
             if (
                 self.case is None
-                and step >= _LEAST_STEPS + ("group-merge" in self.lanes)
+                and step >= _LEAST_STEPS + bool(_OF_DELETED & {*self.lanes})
                 and time.monotonic() > deadline_s
             ):
                 break

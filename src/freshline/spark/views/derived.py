@@ -58,6 +58,7 @@ from freshline.spark.views.incremental import (
     RefreshStrategy,
     StagedUpdate,
 )
+from freshline.spark.views.key import recompute_keys
 from freshline.spark.views.merge import merge
 from freshline.spark.views.planned import Planned
 from freshline.spark.views.plans import static_names, united_chars
@@ -84,6 +85,7 @@ _STRATEGIES: Mapping[str, RefreshStrategy] = {
     "bucket-merge": merge,
     "group-merge": merge,
     "group-recompute": recompute_groups,
+    "key-recompute": recompute_keys,
 }
 _ASKING, _ASKED_EVERY = 4, 32  # updates, of so many in full
 
@@ -204,24 +206,15 @@ class DerivedUpdates:
             if is_gone(error):
                 code = "changes-gone"
             elif is_of_the_data(error) and not self._is_trial:
-                # A state is made of rows that the query's own filters may take away before it
-                # computes what fails here: the query itself decides.
+                # A state may hold rows that the query's own filters take away before it computes
+                # what fails here.
                 code = "changes-failed"
             else:
                 raise
         # What was staged so far is an orphan; the next transaction does not know of it.
         request = update.request
         transaction = Transaction(update.session, self._path, self._table.name, request.number)
-        again = _Update(
-            update.session,
-            transaction,
-            request,
-            update.pinned,
-            update.ids,
-            update.marks,
-            update.started_s,
-            is_second_try=True,
-        )
+        again = replace(update, transaction=transaction, is_second_try=True)
         return self._in_full(again, full(code))
 
     # ---- which way ----

@@ -17,10 +17,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from freshline.spark.commits.replacement import replace
+from freshline.spark.commits.selection import Selection
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, same_columns
 from freshline.spark.engine.in_driver import Held, held
-from freshline.spark.views.groups import Scope, scope
+from freshline.spark.views.groups import scope
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, StagedUpdate
 from freshline.spark.views.merge import named_versions, state_facts, state_of, write
 from freshline.spark.views.partials import combining, rows_of_changes, sql_of
@@ -49,7 +50,7 @@ def _recomputed(
     for parent in increment.parents:
         increment.register(parent.name, parent.frame)
     if named is None:
-        return _from_query(increment, touched)
+        return from_query(increment, touched.view)
     rows = sql_of(increment, partial.query)
     _keep_wall_clocks(increment, rows)
     version = state_of(increment, partial).replace(
@@ -58,17 +59,17 @@ def _recomputed(
     return write(increment, plan, {partial.name: version}, touched)
 
 
-def _from_query(increment: Increment, touched: Scope) -> StagedUpdate:
-    """By the user's own text, where there is no state."""
+def from_query(increment: Increment, touched: Selection) -> StagedUpdate:
+    """The touched rows of the view by the user's own text, over what the parents' names mean."""
     output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
     _keep_wall_clocks(increment, output)
-    output = touched.view.of(output)
+    output = touched.of(output)
     replaced = replace(
         increment.transaction,
         output,
-        touched.view,
+        touched,
         configuration=increment.project.configuration,
         input_bytes=jvm.optimized_input_bytes(output),
     )

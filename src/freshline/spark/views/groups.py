@@ -93,25 +93,56 @@ def scope(
         )
     )
     types = [kinds[key] for key in order]
-    if not changed.is_in_driver:
-        keys = keys.distinct()
-    if not all(_has_literals(kind) for kind in types):
-        return _joined(changed, keys, order, outputs, types) if may_join else None
     found = _found(changed, keys, types)
-    if found is None:
-        return _joined(changed, keys, order, outputs, types) if may_join else None
+    selected = _selections(changed, keys, types, found, (order, outputs), may_join=may_join)
+    if selected is None:
+        return None
     earlier = None
     if isinstance(plan.buckets, Buckets) and outputs[0].lower() == plan.buckets.column.lower():
-        known = [value for (value,) in found if value is not None]
+        known = [value for (value,) in found or () if value is not None]
         if known:
             earlier = f"{quoted_column(outputs[0])} < {_written(min(known), types[0])}"
-    return Scope(
-        Selection(_among(order, types, found)), Selection(_among(outputs, types, found)), earlier
-    )
+    state, in_view = selected
+    return Scope(state, in_view, earlier)
+
+
+def of_keys(
+    changed: Held, types: Sequence[str], named: Sequence[Sequence[str]], *, may_join: bool
+) -> list[Selection] | None:
+    """The rows of some keys in several tables; None: they cannot be told.
+
+    Args:
+        changed: The keys and nothing else, each once or several times.
+        types: Of its columns.
+        named: What each table calls them, in their order.
+        may_join: Whether rows can be told by a join with the keys too.
+    """
+    keys = changed.frame
+    found = _found(changed, keys, types)
+    return _selections(changed, keys, types, found, named, may_join=may_join)
+
+
+def _selections(
+    changed: Held,
+    keys: DataFrame,
+    types: Sequence[str],
+    found: list[tuple[Any, ...]] | None,
+    named: Sequence[Sequence[str]],
+    *,
+    may_join: bool,
+) -> list[Selection] | None:
+    """The rows of the keys, by a condition where they were found, else by a join."""
+    if found is not None:
+        return [Selection(_among(names, types, found)) for names in named]
+    return _joined(changed, keys, named, types) if may_join else None
 
 
 def _found(changed: Held, keys: DataFrame, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
     """The keys as Python holds them, each once; None: more than are named, or not the same."""
+    if not all(_has_literals(kind) for kind in types):
+        return None
+    if not changed.is_in_driver:
+        keys = keys.distinct()
     values = keys.selectExpr(*_values(keys, types))
     if not changed.is_in_driver:
         values = values.limit(MOST_NAMED + 1)
@@ -131,20 +162,15 @@ def _values(keys: DataFrame, types: Sequence[str]) -> list[str]:
 
 
 def _joined(
-    changed: Held,
-    keys: DataFrame,
-    order: tuple[str, ...],
-    outputs: tuple[str, ...],
-    types: Sequence[str],
-) -> Scope:
-    """The scope of groups that are too many to be named."""
+    changed: Held, keys: DataFrame, named: Sequence[Sequence[str]], types: Sequence[str]
+) -> list[Selection]:
+    """The rows of groups that are too many to be named."""
+    if not changed.is_in_driver:
+        keys = keys.distinct()
     told = _spans_in_driver(keys, types) if changed.is_in_driver else _spans(keys, types)
     if told is None:
-        return Scope(Selection(NOWHERE), Selection(NOWHERE))
-    return Scope(
-        Selection(_spanned(order, types, told), keys, order),
-        Selection(_spanned(outputs, types, told), keys, outputs),
-    )
+        return [Selection(NOWHERE) for _ in named]
+    return [Selection(_spanned(names, types, told), keys, tuple(names)) for names in named]
 
 
 def _spans(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:

@@ -110,7 +110,7 @@ class Planned:
         assert known is not None
         if not known.name:
             plan = known.plan
-            ways = [plan.appends, plan.buckets, plan.merge, plan.equal]
+            ways = [plan.appends, plan.buckets, plan.merge, plan.equal, plan.keys]
             told = [None if isinstance(each, Reason) else each for each in ways]
             known.name = _short([__version__, told, sorted(plan.holds_us.items())])
         return known.name

@@ -248,4 +248,5 @@ def _source(
         columns={each.name.lower(): each.dataType.simpleString() for each in schema},
         static=static,
         time_column=time_column.lower() if time_column else None,
+        padded=frozenset(each.name.lower() for each in schema if CHARS in each.metadata),
     )

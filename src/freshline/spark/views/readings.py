@@ -7,6 +7,7 @@ not confirm one of its facts, the view is computed in full (docs/design/0062).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -14,8 +15,8 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import activate, java_frame
 from freshline.spark.views.asked import Asks
 from freshline.spark.views.verify import with_partials
-from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
-from freshline.sql.readings.comparison import Difference, differences, merged
+from freshline.sql.query.records import Decomposition, Keys, Reason, Source, ViewPlan
+from freshline.sql.readings.comparison import Difference, differences, keyed, merged
 from freshline.sql.readings.plans import simplified
 from freshline.sql.readings.trees import Tree, parsed
 
@@ -25,6 +26,9 @@ READINGS_DIFFER = "readings-differ"
 def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan) -> ViewPlan:
     """The plan, if Spark's reading of the query confirms it; else one that allows nothing.
 
+    Keys that are not confirmed are left out by themselves: less of them is understood here than of
+    times, and nothing else rests on them.
+
     Args:
         session: One in which every source is a table or a view, of any content: nothing is
             read. For a moment it has temporary views of the partials' names.
@@ -32,8 +36,12 @@ def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPl
         sources: Every table that it reads.
         plan: What analysis of the text found.
     """
+    of_keys: list[Difference] = []
     try:
-        found = _compared(session, query, sources, plan)
+        read = spark_plan(session, query)
+        found = _compared(session, read, sources, plan)
+        if isinstance(plan.keys, Keys):
+            of_keys = keyed(plan.keys, read, sources)
     except SparkError as error:
         found = [Difference("the plan", "can be read", f"cannot: {one_line(error)}")]
     except Exception as error:  # noqa: BLE001 - see the next lines
@@ -41,18 +49,21 @@ def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPl
         # fault of this reading must not end the analysis of a whole project either.
         found = [Difference("the plan", "is understood", f"is not ({error!r})")]
     if not found:
-        return plan
+        return replace(plan, keys=_why(of_keys)) if of_keys else plan
+    why = _why(found)
+    return ViewPlan(why, why, why, notes=plan.notes, keys=why)
+
+
+def _why(found: Sequence[Difference]) -> Reason:
     told = "; ".join(dict.fromkeys(str(each) for each in found))
-    why = Reason(
+    return Reason(
         READINGS_DIFFER, f"our reading of the query and Spark's are not the same: {told}", None
     )
-    return ViewPlan(why, why, why, notes=plan.notes)
 
 
 def _compared(
-    session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan
+    session: Asks, read: Tree, sources: Sequence[Source], plan: ViewPlan
 ) -> list[Difference]:
-    read = spark_plan(session, query)
     found = differences(plan, read, sources)
     if isinstance(plan.merge, Decomposition):
         with with_partials(session, plan.merge):

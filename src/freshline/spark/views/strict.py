@@ -44,4 +44,4 @@ def replaces_rows(commit: CommitRecord | None) -> bool:
     code = str(commit.metadata.get("reason", ""))
     if way == "full":
         return code.isupper() or code in ("configured", PARENT_REWROTE, *BY_COST)
-    return way.startswith(("bucket-", "group-"))
+    return way.startswith(("bucket-", "group-", "key-"))

@@ -3,6 +3,9 @@
 A *time* is a value of a row that counts microseconds: a timestamp, a timestamp_ntz (counted
 as if its wall clock were UTC) or a date (counted by the instant at which it begins in the
 session's zone). Times are called by names: ``alias.column``, or the SQL of an expression.
+
+Keys, of whatever type, are carried through a query in the same way: as times between which only
+equality and order are known (:mod:`freshline.sql.buckets.keys`).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Literal
 
 from freshline.sql.buckets.differences import INFINITE, Differences, is_infinite
 
-Kind = Literal["timestamp", "ntz", "date"]
+Kind = Literal["timestamp", "ntz", "date", "key"]
 Range = tuple[int, int]
 Grain = tuple[int, int]
 """(step, phase): a time is always a multiple of the step plus the phase, in microseconds."""

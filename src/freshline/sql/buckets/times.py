@@ -57,7 +57,7 @@ class Times:
         node = node.unnest()
         if isinstance(node, exp.Column):
             return dict(self.relation.columns.get((node.table, node.name.lower()), {}))
-        if is_call_of(node, "window"):
+        if is_call_of(node, "window") and not self._are_keys:
             return self._window(node)
         time = self.time(node)
         return {} if time is None else {"": time}
@@ -76,10 +76,17 @@ class Times:
             raise unsupported(
                 "SESSION", "a session's end depends on rows that may still come", node
             )
+        if self._are_keys:
+            return _coalesce(self, node, name) if isinstance(node, exp.Coalesce) else None
         rule = _RULES.get(type(node))
         if rule is None and isinstance(node, exp.Anonymous):
             rule = _CALLS.get(node.name.lower())
         return None if rule is None else rule(self, node, name)
+
+    @property
+    def _are_keys(self) -> bool:
+        """Whether these are keys: a relation has either all keys or none."""
+        return next(iter(self.relation.kinds.values()), None) == "key"
 
     def derived(
         self, name: str, base: str, change: Range, kind: Kind, grain: Grain | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from freshline.sql.buckets.conditions import apply, conjuncts
 from freshline.sql.buckets.differences import Differences, is_infinite
 from freshline.sql.buckets.joins import joined, side_by_side, watching
 from freshline.sql.buckets.projection import projected, united
-from freshline.sql.buckets.relation import Relation
+from freshline.sql.buckets.relation import Kind, Relation
 from freshline.sql.buckets.ties import chosen_in_groups, chosen_in_subquery
 from freshline.sql.buckets.times import Times, kind_of_type
 from freshline.sql.buckets.window_frames import windowed
@@ -24,17 +24,35 @@ from freshline.sql.query.zone import DAY_US, Zone
 from freshline.sql.text.canonical import is_natural, kind_of, side_of
 
 
+def time_of(source: Source, column: str) -> Kind | None:
+    """The kind of time that a column of ``source`` holds, or None."""
+    return kind_of_type(source.columns[column])
+
+
 class Walk:
     """One walk, with one event-time column for each source that changes.
+
+    Args:
+        sources: Every table that the query reads.
+        columns: By name of source that changes: the column, lower case.
+        zone: Of the session.
+        kind: Of a source's column, lower case, as a time; None: it is none.
 
     Attributes:
         losses: Where bounds were lost for good, in the order of the walk.
     """
 
-    def __init__(self, sources: Sequence[Source], columns: Mapping[str, str], zone: Zone) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        columns: Mapping[str, str],
+        zone: Zone,
+        kind: Callable[[Source, str], Kind | None] = time_of,
+    ) -> None:
         self.sources = {source.name.replace("`", ""): source for source in sources}
         self.columns = columns
         self.zone = zone
+        self._kind = kind
         self.losses: list[Reason] = []
 
     def query(self, node: exp.Expr, alias: str) -> Relation:
@@ -158,8 +176,8 @@ class Walk:
         relation = Relation(aliases=frozenset((alias,)))
         if not source.static:
             relation.sources = frozenset((source.name,))
-        for column, type_name in source.columns.items():
-            kind = kind_of_type(type_name)
+        for column in source.columns:
+            kind = self._kind(source, column)
             if kind is None:
                 continue
             time = f"{alias}.{column.lower()}"

@@ -25,6 +25,7 @@ class Source:
         time_column: The event-time column that was declared, lower case.
         batch_key: Columns whose equal values always arrive in one batch and are never NULL;
             empty: nothing of the kind is promised.
+        padded: Columns of CHAR(n) or VARCHAR(n), lower case: equal values may be different texts.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Source:
     static: bool = False
     time_column: str | None = None
     batch_key: tuple[str, ...] = ()
+    padded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,24 @@ class Buckets:
 
     column: str
     reads: Mapping[str, Reads]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The output falls apart by keys, each a function of the input's rows of that key.
+
+    The output rows whose ``columns`` hold the values v are the same for any two states of the
+    sources that agree, for each of ``reads``, on the rows whose columns hold v. NULL is a value
+    like any other here.
+
+    Attributes:
+        columns: Of the output, lower case; together they hold the key.
+        reads: By name of source, for every source that is not static: its columns that hold the
+            key, lower case, in the order of ``columns``.
+    """
+
+    columns: tuple[str, ...]
+    reads: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +162,9 @@ class Decomposition:
     own_state: Mapping[str, str] | None = None
 
 
+NOT_ASKED = Reason("NOT_ASKED", "nothing was looked for")
+
+
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
     """Every way in which a view can be maintained, and why not in the others.
@@ -157,6 +180,8 @@ class ViewPlan:
         holds_us: By parent that is a view, where final buckets are asked for: how far behind its
             freshness its rows are complete, by the column that is read.
         equal: Of the query, where it appends what each source's new rows make.
+        keys: Where the output falls apart by keys; else why it does not. Not asked for where there
+            are buckets.
     """
 
     appends: Linearity | Reason
@@ -166,3 +191,4 @@ class ViewPlan:
     always_full: str = ""
     holds_us: Mapping[str, int] = field(default_factory=dict)
     equal: tuple[Equality, ...] = ()
+    keys: Keys | Reason = NOT_ASKED

@@ -6,7 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.sql.explain import duration
-from freshline.sql.query.records import Buckets, Decomposition, Linearity, Reason, Source, ViewPlan
+from freshline.sql.query.records import (
+    Buckets,
+    Decomposition,
+    Keys,
+    Linearity,
+    Reason,
+    Source,
+    ViewPlan,
+)
 from freshline.sql.readings.certainty import uncertain
 from freshline.sql.readings.choices import Chooser
 from freshline.sql.readings.ingredients import ingredients, same_origin
@@ -14,7 +22,7 @@ from freshline.sql.readings.linearity import NotLinear, products
 from freshline.sql.readings.operators import Reader
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.states import misstated
-from freshline.sql.readings.terms import Attribute, Span
+from freshline.sql.readings.terms import SAME, Attribute, Span
 from freshline.sql.readings.trees import Tree
 
 _LEAVES = ("View", "OneRowRelation", "LocalRelation", "Range")
@@ -49,7 +57,8 @@ def differences(plan: ViewPlan, query: Tree, sources: Sequence[Source]) -> list[
     streams = {source.name.lower() for source in sources if not source.static}
     buckets = plan.buckets if isinstance(plan.buckets, Buckets) else None
     merges = isinstance(plan.merge, Decomposition)
-    if isinstance(plan.appends, Reason) and buckets is None and not merges:
+    keyed = isinstance(plan.keys, Keys)
+    if isinstance(plan.appends, Reason) and buckets is None and not merges and not keyed:
         return []
     found = list(_tables(query, {source.name.lower() for source in sources}))
     what = uncertain(query)
@@ -128,6 +137,37 @@ def bucketed(buckets: Buckets, query: Tree, streams: set[str]) -> list[Differenc
     return found
 
 
+def keyed(keys: Keys, query: Tree, sources: Sequence[Source]) -> list[Difference]:
+    """What is wrong with the keys.
+
+    Args:
+        keys: What analysis of the query's text found.
+        query: Spark's analysed plan of it, simplified.
+        sources: Every table that the query reads.
+    """
+    streams = {source.name.lower() for source in sources if not source.static}
+    found = []
+    for place, column in enumerate(keys.columns):
+        at = _named(query, column)
+        if at is None:
+            found.append(Difference("the key", f"is the column {column}", "there is none"))
+            continue
+        reader = Reader(
+            {name: keys.reads[name][place] if name in keys.reads else None for name in streams}
+        )
+        relation = reader.read(query)
+        found += [
+            Difference(f"the rows that tie among which {what} chooses", "of one key", "of several")
+            for what in Chooser(reader, streams).split(query, at)
+        ]
+        for name in sorted(streams):
+            mine = relation.span(name, at)
+            if mine is not None and (name not in keys.reads or mine != SAME):
+                fact = f"the rows of {name} on which those of a key depend, told by {column}"
+                found.append(Difference(fact, "those of the key", "others as well"))
+    return found
+
+
 def merged(
     merge: Decomposition,
     query: Tree,
@@ -192,7 +232,7 @@ def grouped(shown: Mapping[str, str], name: str, final: Tree) -> list[Difference
             found.append(Difference(fact, f"the column {wanted}", "there is none"))
             continue
         mine = Reader({name: key.lower()}).read(final).span(name, at)
-        if mine is not None and mine != Span(0, 0):
+        if mine is not None and mine != SAME:
             found.append(
                 Difference(fact, "a row looks at its own group", "at other groups as well")
             )
