@@ -118,7 +118,8 @@ TEXTS: dict[str, dict[str, str]] = {
         "last_update.rows": "Rows that it wrote.",
         "last_update.rejected_rows": "Rows that did not fit the schema.",
         "last_update.strategy": "How it was computed: `append`, `bucket-merge`,"
-        " `bucket-recompute`, `group-merge`, `group-recompute`, `full`, `backfill`, ...",
+        " `bucket-recompute`, `group-merge`, `group-recompute`, `key-recompute`, `full`,"
+        " `backfill`, ...",
         "last_update.reason": "Why in that way, in a sentence.",
         "last_update.version": "Delta version that it committed.",
         "updates": "Updates so far.",

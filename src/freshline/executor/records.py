@@ -90,7 +90,7 @@ class UpdateResult:
         rejected_rows: Rows of the files that went to ``<table>__rejected``.
         seconds: Wall-clock seconds from the request to the end of the commit.
         strategy: How it was computed: append, bucket-recompute, bucket-merge, group-merge,
-            group-recompute or full.
+            group-recompute, key-recompute or full.
         reason: Why that strategy, one line.
         repeated: The commit was already there; nothing was written.
         parents: Version of every Delta table that the query read, by the name it uses.

@@ -140,7 +140,7 @@ class Warehouse:
         for name, error in refused.items():
             self.outcome.failures.append(Failure("refused", name, 0, "", error.render()))
         for name, plan in found.plans.items():
-            ways = (plan.appends, plan.buckets, plan.merge)
+            ways = (plan.appends, plan.buckets, plan.merge, plan.keys)
             faults = [each for each in ways if isinstance(each, Reason) and each.code == FAULT]
             if faults:
                 told = faults[0].message
@@ -237,13 +237,16 @@ def maintained(plan: ViewPlan) -> bool:
 
 def doubts(plan: ViewPlan) -> list[str]:
     """What is said against a plan by those who read the query otherwise."""
-    found = [each for each in (plan.appends, plan.buckets, plan.merge) if isinstance(each, Reason)]
+    ways = (plan.appends, plan.buckets, plan.merge, plan.keys)
+    found = [each for each in ways if isinstance(each, Reason)]
     return sorted({each.message for each in found if each.code in DOUBTS})
 
 
 def reasons(plan: ViewPlan) -> list[str]:
     """What analysis says of a view: each way with yes, or with why not."""
-    ways = {"append": plan.appends, "buckets": plan.buckets, "merge": plan.merge}
+    ways = {
+        "append": plan.appends, "buckets": plan.buckets, "merge": plan.merge, "keys": plan.keys,
+    }  # fmt: skip
     return [
         f"{name}: {found.code if isinstance(found, Reason) else 'yes'}"
         for name, found in ways.items()

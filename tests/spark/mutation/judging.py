@@ -245,13 +245,16 @@ def _objection(query: str, plan: ViewPlan, known: ViewPlan) -> Verdict | None:
 
 def _reasons(plan: ViewPlan) -> list[Reason]:
     """Why the plan does not allow its other ways."""
-    return [way for way in (plan.appends, plan.buckets, plan.merge) if isinstance(way, Reason)]
+    return [way for way in _ways(plan) if isinstance(way, Reason)]
 
 
 def _allowed(plan: ViewPlan) -> set[str]:
     """The ways that the plan allows, as text."""
-    return {repr(way) for way in (plan.appends, plan.buckets, plan.merge)
-            if not isinstance(way, Reason)}  # fmt: skip
+    return {repr(way) for way in _ways(plan) if not isinstance(way, Reason)}
+
+
+def _ways(plan: ViewPlan) -> tuple[object, ...]:
+    return plan.appends, plan.buckets, plan.merge, plan.keys
 
 
 def _codes(plan: ViewPlan) -> set[str]:

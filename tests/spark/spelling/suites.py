@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ def gist(plan: ViewPlan) -> dict[str, Any]:
         "appends": plan.appends.code if isinstance(plan.appends, Reason) else plan.appends,
         "buckets": _buckets(plan.buckets),
         "merge": _merge(plan.merge),
+        "keys": plan.keys.code if isinstance(plan.keys, Reason) else asdict(plan.keys),
         "always full": plan.always_full,
     }
 

@@ -19,7 +19,7 @@ def test_a_plan_of_an_unknown_shape_is_not_confirmed(monkeypatch, fault):
     def fails(*_):
         raise fault
 
-    monkeypatch.setattr(readings, "_compared", fails)
+    monkeypatch.setattr(readings, "spark_plan", fails)
     plan = readings.confirmed(cast("Any", None), "SELECT 1", [], APPEND)
     for claim in (plan.appends, plan.buckets, plan.merge):
         assert isinstance(claim, Reason)

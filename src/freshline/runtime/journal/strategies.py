@@ -42,8 +42,8 @@ class StrategyUse:
     """Updates of one table with one strategy for one reason.
 
     Attributes:
-        strategy: append, bucket-recompute, bucket-merge, group-merge, group-recompute, full,
-            backfill, ...
+        strategy: append, bucket-recompute, bucket-merge, group-merge, group-recompute,
+            key-recompute, full, backfill, ...
         code: Why that one, as a short name; empty where no reason has one.
         updates: How many.
         rows: Rows that they wrote.

@@ -1,0 +1,131 @@
+"""By which keys queries fall apart, and which columns only look like keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.sql.buckets.keys import keys
+from freshline.sql.query.records import Keys, Reason, Source
+from tests.support.view_cases import SOURCES
+
+PAIR = {"orders": ("usr",), "clicks": ("usr",)}
+ORDERS = {"orders": ("usr",)}
+
+FOUND = {
+    # Windows
+    "SELECT usr, ts, id FROM orders QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts) = 1": (
+        ("usr",), ORDERS),
+    "select * from (select usr u, lag(ts) over w l from orders window w as (partition by usr, "
+    "amount order by ts))": (("u",), ORDERS),
+    "SELECT usr, sum(amount) OVER (ORDER BY usr RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS s "
+    "FROM orders": (("usr",), ORDERS),
+    # Joins
+    "SELECT o.usr, c.n FROM orders o LEFT JOIN clicks c ON c.usr = o.usr AND c.n < o.id": (
+        ("usr",), PAIR),
+    "SELECT c.usr AS of, o.id FROM orders o RIGHT JOIN clicks c ON c.usr = o.usr": (
+        ("of",), {"orders": ("usr",), "clicks": ("usr",)}),
+    "SELECT c.usr, count(*) AS n FROM orders o LEFT JOIN clicks c ON c.usr = o.usr WHERE c.n > 0 "
+    "GROUP BY c.usr": (("usr",), PAIR),
+    "SELECT usr, o.id AS o, c.id AS c FROM orders o FULL OUTER JOIN clicks c USING (usr)": (
+        ("usr",), PAIR),
+    "SELECT o.usr, c.usr AS other FROM orders o JOIN clicks c ON o.usr <=> c.usr": (
+        ("usr",), PAIR),
+    "SELECT u.usr, count(o.id) AS n FROM users u LEFT JOIN orders o ON o.usr = u.usr GROUP BY 1": (
+        ("usr",), ORDERS),
+    "SELECT o.usr FROM orders o, users u, clicks c WHERE u.usr = o.usr AND u.usr = c.usr": (
+        ("usr",), PAIR),
+    "SELECT a.usr, b.id FROM orders a JOIN orders b ON a.usr = b.usr AND a.id < b.id": (
+        ("usr",), ORDERS),
+    # Subqueries
+    "SELECT usr FROM orders WHERE usr IN (SELECT usr FROM clicks)": (("usr",), PAIR),
+    "SELECT o.usr, (SELECT count(*) FROM clicks c WHERE c.usr = o.usr) AS n FROM orders o": (
+        ("usr",), PAIR),
+    "SELECT usr FROM orders o WHERE id NOT IN (SELECT id FROM clicks c WHERE c.usr = o.usr)": (
+        ("usr",), PAIR),
+    # Groups and sets
+    "SELECT usr, percentile_approx(amount, 0.5) AS p FROM orders GROUP BY usr": (("usr",), ORDERS),
+    "SELECT usr, id, count(*) AS n FROM orders GROUP BY GROUPING SETS ((usr), (usr, id))": (
+        ("usr",), ORDERS),
+    "SELECT id, usr FROM orders UNION SELECT usr, id FROM clicks": (
+        ("id", "usr"), {"orders": ("id", "usr"), "clicks": ("usr", "id")}),
+    "SELECT DISTINCT amount, id, usr, shipped FROM orders": (
+        ("amount", "id", "usr"), {"orders": ("amount", "id", "usr")}),
+    # Names
+    "SELECT usr AS id, id AS usr, rank() OVER (PARTITION BY usr ORDER BY id) AS r FROM orders": (
+        ("id",), ORDERS),
+    "WITH o AS (SELECT usr AS k, max(id) AS id FROM orders GROUP BY usr) SELECT K, c.n FROM o "
+    "LEFT JOIN clicks c ON c.usr = o.k": (("k",), PAIR),
+}  # fmt: skip
+
+NONE = (
+    # A row looks at rows of other keys.
+    "SELECT usr, rank() OVER (ORDER BY amount) AS r FROM orders",
+    "SELECT usr, rank() OVER (PARTITION BY id ORDER BY amount) AS r FROM orders",
+    "SELECT usr, sum(id) OVER (ORDER BY usr) AS s FROM orders",
+    "SELECT usr, sum(id) OVER (ORDER BY usr RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders",
+    "SELECT usr, id FROM orders ORDER BY id LIMIT 3",
+    "SELECT usr FROM orders WHERE usr NOT IN (SELECT usr FROM clicks)",
+    "SELECT usr FROM orders WHERE usr IN (SELECT usr FROM clicks) OR id > 3",
+    "SELECT usr, usr IN (SELECT usr FROM clicks) AS had FROM orders",
+    "SELECT usr FROM orders WHERE usr IN (SELECT max(usr) FROM clicks)",
+    "SELECT usr FROM orders WHERE EXISTS (SELECT 1 FROM clicks WHERE n > 2)",
+    "SELECT usr, id FROM orders WHERE id > (SELECT avg(id) FROM orders)",
+    "SELECT o.usr, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.usr < o.usr",
+    "SELECT usr, id, count(*) AS n FROM orders GROUP BY ROLLUP (usr, id)",
+    "SELECT usr, count(*) AS n FROM orders GROUP BY GROUPING SETS ((usr), (id))",
+    # It is NULL where rows of any key have no partner.
+    "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr",
+    "SELECT o.usr, c.id FROM orders o FULL JOIN clicks c ON c.usr = o.usr",
+    "SELECT coalesce(o.usr, c.id) AS usr FROM orders o FULL JOIN clicks c ON c.usr = o.usr",
+    # It is no column of a source, or not of all.
+    "SELECT usr + 1 AS usr, count(*) AS n FROM orders GROUP BY usr",
+    "SELECT max(usr) AS usr FROM orders GROUP BY id",
+    "SELECT coalesce(usr, 0) AS usr, percentile(id, 0.5) AS p FROM orders GROUP BY 1",
+    "SELECT CASE WHEN id > 1 THEN usr END AS usr, count(*) AS n FROM orders GROUP BY 1",
+    "SELECT o.usr, c.usr AS c FROM orders o CROSS JOIN clicks c",
+    "SELECT a.usr, b.id FROM orders a JOIN orders b ON a.usr = b.id",
+    "SELECT usr FROM orders UNION ALL SELECT -usr FROM clicks",
+    "SELECT count(*) AS usr FROM orders",
+    # Times make buckets.
+    "SELECT ts, count(*) AS n FROM orders GROUP BY ts",
+)
+
+
+@pytest.mark.parametrize("query", FOUND)
+def test_rows_of_a_key_depend_on_rows_of_that_key(query):
+    columns, reads = FOUND[query]
+    assert keys(query, SOURCES) == Keys(columns, reads)
+
+
+@pytest.mark.parametrize("query", NONE)
+def test_what_looks_at_other_rows_has_no_key(query):
+    found = keys(query, SOURCES)
+    assert isinstance(found, Reason), found
+    assert found.code in ("NO_KEY", "LIMIT"), found
+
+
+TYPED = Source("t", {"k": "int", "b": "bigint", "f": "double", "s": "string", "d": "decimal(9,2)"})
+OTHER = Source("u", {"k": "bigint", "f": "double", "s": "string", "d": "decimal(9,3)", "n": "int"})
+
+
+@pytest.mark.parametrize("column", ["k", "f", "d"])
+def test_equal_values_of_two_types_are_no_key(column):
+    query = f"SELECT t.{column}, u.n FROM t LEFT JOIN u ON u.{column} = t.{column}"
+    assert isinstance(keys(query, [TYPED, OTHER]), Reason)
+
+
+def test_a_column_that_is_padded_is_no_key():
+    query = "SELECT t.s, u.n FROM t LEFT JOIN u ON u.s = t.s"
+    assert isinstance(keys(query, [TYPED, OTHER]), Keys)
+    padded = Source("u", OTHER.columns, padded=frozenset({"s"}))
+    assert isinstance(keys(query, [TYPED, padded]), Reason)
+
+
+def test_a_static_table_that_chooses_among_ties_gives_no_key():
+    query = (
+        "SELECT o.usr, u.name FROM orders o JOIN (SELECT usr, name, row_number() OVER (ORDER BY"
+        " since) AS r FROM users) u ON u.usr = o.usr WHERE u.r < 3"
+    )
+    assert isinstance(keys(query, SOURCES), Reason)
+    by_key = query.replace("ORDER BY", "PARTITION BY usr ORDER BY")
+    assert keys(by_key, SOURCES) == Keys(("usr",), ORDERS)
