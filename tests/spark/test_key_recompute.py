@@ -11,6 +11,7 @@ from freshline.sql.query.records import Keys, Source
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import START
 from tests.spark.views.proving import Proving, session_in
+from tests.support.share import share
 
 pytestmark = pytest.mark.spark
 
@@ -92,7 +93,7 @@ def test_the_keys_of_changed_rows_alone_are_written(proving):
     assert updated(proving) == {"newest": 0, "unmarked": 0, "dear": 0}
 
 
-@pytest.mark.parametrize("count", [300, 6_000])
+@pytest.mark.parametrize("count", share([300, 6_000], part=2))
 def test_many_keys_are_joined(proving, count):
     names = [f"k{number}" for number in range(count)]
     proving.arrive("events", events(["quiet", *names]))

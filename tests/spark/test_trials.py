@@ -21,7 +21,7 @@ from freshline.spark.trials.runner import try_view, try_views
 from freshline.spark.trials.tables import Tables
 from freshline.spark.views import bucket, group
 from freshline.spark.views.partials import rows_of_changes
-from freshline.sql.query.records import Buckets, Decomposition, Reads, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Keys, Reads, ViewPlan
 from tests.support.share import WHOLE
 
 pytestmark = pytest.mark.spark
@@ -99,6 +99,27 @@ def test_appended_rows_are_compared(tried):
     found = tried("SELECT id, amount * 2 AS twice FROM orders WHERE amount > 3")
     assert found.outcome == "passed"
     assert found.compared["append"] >= 2
+
+
+UNCLICKED = "SELECT o.usr, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr"
+
+
+def test_keys_are_compared(tried):
+    found = tried(UNCLICKED)
+    assert (found.outcome, found.reason) == ("passed", "")
+    assert found.compared["key-recompute"] >= 3
+
+
+def test_keys_of_another_column_are_caught(tried):
+    def other(plan: ViewPlan) -> ViewPlan:
+        assert plan.keys == Keys(("usr",), {"orders": ("usr",), "clicks": ("usr",)})
+        # Rows of orders by themselves would do; what a click takes away is not looked for.
+        return dataclasses.replace(plan, keys=Keys(("id",), {"orders": ("id",), "clicks": ("id",)}))
+
+    found = tried(UNCLICKED, other)
+    assert found.outcome == "failed"
+    assert found.difference is not None
+    assert found.difference.strategy == "key-recompute"
 
 
 def narrowed(plan: ViewPlan) -> ViewPlan:

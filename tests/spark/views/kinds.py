@@ -165,6 +165,8 @@ _MORE = (
      "EXISTS (SELECT 1 FROM orders o WHERE o.usr = c.usr AND o.id < c.id)")),
     ("number of partners", "key-recompute", ("SELECT o.usr, o.id, (SELECT count(*) FROM clicks c "
      "WHERE c.usr = o.usr AND c.id < o.id) AS n FROM orders o")),
+    ("sessions of each user", "key-recompute", ("SELECT usr, session_window(ts, '10 minutes').start"
+     " AS s, count(*) AS n FROM orders GROUP BY usr, session_window(ts, '10 minutes')")),
     ("key that another name hides", "key-recompute", ("SELECT usr AS id, id AS usr, rank() OVER "
      "(PARTITION BY usr ORDER BY id) AS r FROM orders")),
     ("rows that only one has, by two columns", "key-recompute", ("SELECT usr, id FROM orders "
@@ -188,8 +190,9 @@ _MORE = (
 
 _SPARK_ONLY = {
     "hourly exact percentile", "hourly approximate percentile", "approximate percentile of all",
-    "sessions", "newest row of each key", "each row with its newest partner",
-    "both ends of each key", "newest row of each key by its rank", "anti join by keys",
+    "sessions", "sessions of each user", "newest row of each key",
+    "each row with its newest partner", "both ends of each key",
+    "newest row of each key by its rank", "anti join by keys",
     "semi join by keys", "newest partner by its rank", "either side of a full join",
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from freshline.spark.views import bucket as bucket_updates
-from freshline.spark.views import derived, groups, whole
+from freshline.spark.views import derived, groups, key, whole
 from freshline.spark.views.changes import Changes
 from freshline.spark.views.incremental import Parent
 from freshline.spark.views.timesets import TimeSet, changed_by
@@ -50,6 +50,7 @@ VIEWS = {
     "late": HOURLY,
     "moved": HOURLY,
     "null_group": "SELECT usr, sum(amount) AS s FROM orders GROUP BY usr",
+    "partnerless": "SELECT o.usr, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr",
     "named": "SELECT c.id, u.name FROM clicks c JOIN users u ON c.usr = u.usr",
 }
 
@@ -269,6 +270,21 @@ def test_deleted_rows_that_touch_no_group_are_found_out(warehouse, monkeypatch):
     with found_out():
         warehouse.update("lost")
     assert warehouse.told["lost"][-1] == ("group-recompute", "groups")
+
+
+def test_a_key_of_one_parent_that_is_forgotten_is_found_out(warehouse, monkeypatch):
+    come(warehouse, [order(NOON, 70, 9)])
+    assert warehouse.update("partnerless").code == "keys"
+    come(warehouse, [order(NOON, 71, 1)], [click(NOON, 72, 9)])
+    keys = key._keys
+
+    def of_orders(parent, columns):
+        return keys(parent, columns).filter("true" if parent.name == "orders" else "false")
+
+    monkeypatch.setattr(key, "_keys", of_orders)
+    with found_out():
+        warehouse.update("partnerless")
+    assert warehouse.told["partnerless"][-1] == ("key-recompute", "keys")
 
 
 def test_a_static_table_that_changes_unnoticed_is_found_out(warehouse, monkeypatch):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from freshline.sql.buckets.keys import keys
 from freshline.sql.query.records import Keys, Reason, Source
 from tests.support.view_cases import SOURCES
 
-PAIR = {"orders": ("usr",), "clicks": ("usr",)}
-ORDERS = {"orders": ("usr",)}
+Reads = Mapping[str, tuple[str, ...]]
+PAIR: Reads = {"orders": ("usr",), "clicks": ("usr",)}
+ORDERS: Reads = {"orders": ("usr",)}
 
-FOUND = {
+FOUND: dict[str, tuple[tuple[str, ...], Reads]] = {
     # Windows
     "SELECT usr, ts, id FROM orders QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts) = 1": (
         ("usr",), ORDERS),
@@ -50,6 +53,8 @@ FOUND = {
         ("id", "usr"), {"orders": ("id", "usr"), "clicks": ("usr", "id")}),
     "SELECT DISTINCT amount, id, usr, shipped FROM orders": (
         ("amount", "id", "usr"), {"orders": ("amount", "id", "usr")}),
+    "SELECT usr, session_window(ts, '5 minutes').start AS s, max(id) AS m FROM orders GROUP BY usr,"
+    " session_window(ts, '5 minutes')": (("usr",), ORDERS),
     # Names
     "SELECT usr AS id, id AS usr, rank() OVER (PARTITION BY usr ORDER BY id) AS r FROM orders": (
         ("id",), ORDERS),
@@ -63,6 +68,7 @@ NONE = (
     "SELECT usr, rank() OVER (PARTITION BY id ORDER BY amount) AS r FROM orders",
     "SELECT usr, sum(id) OVER (ORDER BY usr) AS s FROM orders",
     "SELECT usr, sum(id) OVER (ORDER BY usr RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders",
+    "SELECT max(usr) AS usr, count(*) AS n FROM orders GROUP BY session_window(ts, '5 minutes')",
     "SELECT usr, id FROM orders ORDER BY id LIMIT 3",
     "SELECT usr FROM orders WHERE usr NOT IN (SELECT usr FROM clicks)",
     "SELECT usr FROM orders WHERE usr IN (SELECT usr FROM clicks) OR id > 3",

@@ -72,12 +72,12 @@ class Times:
             return self.relation.columns.get((node.table, node.name.lower()), {}).get("")
         if isinstance(node, exp.Dot):
             return self.fields(node.this).get(node.name.lower())
+        if self._are_keys:
+            return _coalesce(self, node, name) if isinstance(node, exp.Coalesce) else None
         if is_call_of(node, "session_window"):
             raise unsupported(
                 "SESSION", "a session's end depends on rows that may still come", node
             )
-        if self._are_keys:
-            return _coalesce(self, node, name) if isinstance(node, exp.Coalesce) else None
         rule = _RULES.get(type(node))
         if rule is None and isinstance(node, exp.Anonymous):
             rule = _CALLS.get(node.name.lower())

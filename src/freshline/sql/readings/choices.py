@@ -14,7 +14,7 @@ from freshline.sql.readings.conditions import bound, conjuncts
 from freshline.sql.readings.deciding import chosen_in_groups, chosen_in_window
 from freshline.sql.readings.groups import coalesce_detail, in_all_sets
 from freshline.sql.readings.linearity import mentioned
-from freshline.sql.readings.operators import Reader
+from freshline.sql.readings.operators import Reader, makes_sessions
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.relations import (
     columns_of,
@@ -107,7 +107,7 @@ class Chooser:
         if plan.kind == "Filter" or (plan.kind == "Join" and inner):
             bound(values, plan.tree("condition"))
         for column in (*plan.trees("projectList"), *plan.trees("aggregateExpressions")):
-            if column.kind == "Alias":
+            if column.kind == "Alias" and not makes_sessions(column):
                 values.named(column)
         return links
 

@@ -76,7 +76,7 @@ class Reader:
         """The relation of a plan's rows."""
         if id(plan) not in self._known:
             operator = self._operators.get(plan.kind, self._anything)
-            if any(_makes_sessions(each) for each in plan.expressions()):
+            if plan.kind != "Project" and any(makes_sessions(each) for each in plan.expressions()):
                 operator = self._anything
             self._known[id(plan)] = plan, operator(plan)
         return self._known[id(plan)][1]
@@ -125,7 +125,7 @@ class Reader:
         links = links.copy()
         values = Values(links)
         for column in columns:
-            if column.kind == "Alias":
+            if column.kind == "Alias" and not makes_sessions(column):
                 values.named(column)
         named = tuple(Attribute(column.number) for column in columns)
         return kept(Relation(named, links, reads))
@@ -347,10 +347,11 @@ def _attribute(column: Tree) -> Attribute:
     return Attribute(column.number)
 
 
-def _makes_sessions(column: Tree) -> bool:
+def makes_sessions(column: Tree) -> bool:
     """Whether a column holds windows that Spark widens to sessions when it groups by them.
 
-    Spark marks it with metadata, which it does not write, and with this name.
+    They are then no function of the row alone; sessions are made of rows that are alike in what is
+    grouped by beside them. Spark marks it with metadata, which it does not write, and this name.
     """
     struct = column.children[0].kind == "CreateNamedStruct" if column.children else False
     return column.kind == "Alias" and struct and column.text("name") == "session_window"
