@@ -8,11 +8,11 @@ what it is made of is: that keeps NULL times apart from all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from freshline.sql.buckets.relation import Grain, Kind, Range, Relation, hull
+from freshline.sql.buckets.relation import Grain, Kind, Padded, Range, Relation, hull
 from freshline.sql.query.calendar import (
     Span,
     date_us,
@@ -396,17 +396,31 @@ def _first_of(times: Times, one: str, other: str) -> str | None:
         source: hull(relation.reads_at(one, source), relation.reads_at(other, source))
         for source in relation.sources
     }
-    both = {one, other}
-    if any(
-        side.full and all(side.matched.is_nonnull(time) for time in both) for side in sides
-    ) and all(_null_ok_on_side(relation, time) for time in both):
+    if _is_there(relation, sides, (one, other)):
         relation.null_ok.add(name)
     return name
 
 
-def _null_ok_on_side(relation: Relation, time: str) -> bool:
-    linked = set(relation.differences.linked(time))
-    return any(linked & side.null_ok for side in relation.padded)
+def _is_there(relation: Relation, sides: Sequence[Padded], both: Sequence[str]) -> bool:
+    """Whether each row has one of the two times, but for those that depend on NULL times only.
+
+    A row of a full join has its left side or its right one, if nothing was missing in these before,
+    and the row is not itself missing beside another.
+
+    Args:
+        relation: The rows.
+        sides: Of joins in whose matches the times are linked.
+        both: The times.
+    """
+    full = [side for side in sides if side.full]
+    linked = [set(relation.differences.linked(time)) for time in both]
+    return (
+        any(all(side.matched.is_nonnull(time) for time in both) for side in full)
+        and all(any(times & side.null_ok for side in full) for times in linked)
+        and all(
+            side in full for side in relation.padded if any(times & side.times for times in linked)
+        )
+    )
 
 
 def _whole(node: exp.Expr) -> int | None:
