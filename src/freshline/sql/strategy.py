@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from freshline.core.errors import InternalError
 from freshline.sql.costs import BUILD, Costs, Sizes
@@ -361,6 +361,10 @@ def _rewritten(plan: ViewPlan) -> Strategy:
     )
 
 
+def _is_hidden(keys: Keys | Reason) -> TypeGuard[Reason]:
+    return isinstance(keys, Reason) and keys.code == "KEY_NOT_SHOWN"
+
+
 def _never(plan: ViewPlan) -> Strategy:
     """A full update because of what the query is."""
     reasons = [each for each in (plan.merge, plan.buckets) if isinstance(each, Reason)]
@@ -369,5 +373,6 @@ def _never(plan: ViewPlan) -> Strategy:
     # That rows are kept cannot be helped, a missing bound can: with one there are buckets.
     if [reason.code for reason in reasons] in _BETTER_BOUNDED:
         reasons.reverse()
-    told = "; ".join(dict.fromkeys(reason.message for reason in reasons))
+    hint = [plan.keys] if _is_hidden(plan.keys) else []
+    told = "; ".join(dict.fromkeys(reason.message for reason in [*hint, *reasons]))
     return Strategy("full", reasons[0].code, f"computed in full: {told}")

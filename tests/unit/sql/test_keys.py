@@ -107,7 +107,38 @@ def test_rows_of_a_key_depend_on_rows_of_that_key(query):
 def test_what_looks_at_other_rows_has_no_key(query):
     found = keys(query, SOURCES)
     assert isinstance(found, Reason), found
-    assert found.code in ("NO_KEY", "LIMIT"), found
+    assert found.code in ("NO_KEY", "KEY_NOT_SHOWN", "LIMIT"), found
+
+
+HIDDEN = {
+    "SELECT id, lag(ts) OVER (PARTITION BY usr ORDER BY ts) AS before FROM orders": "usr",
+    "SELECT o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "usr",
+    "SELECT id FROM (SELECT id, usr AS u, row_number() OVER (PARTITION BY usr ORDER BY ts) AS r "
+    "FROM orders) WHERE r = 1": "u",
+    "SELECT max(id) AS m FROM orders GROUP BY usr": "usr",
+    "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "o.usr",
+}
+
+
+@pytest.mark.parametrize("query", HIDDEN)
+def test_a_key_that_is_not_shown_is_named(query):
+    found = keys(query, SOURCES)
+    assert isinstance(found, Reason)
+    assert found.code == "KEY_NOT_SHOWN"
+    assert found.message.startswith(f"show {HIDDEN[query]} as a column, ")
+
+
+NOTHING_TO_SHOW = (
+    "SELECT DISTINCT o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr",
+    "SELECT max(id) AS m FROM orders",
+)
+
+
+@pytest.mark.parametrize("query", NOTHING_TO_SHOW)
+def test_where_one_more_column_makes_other_rows_none_is_named(query):
+    found = keys(query, SOURCES)
+    assert isinstance(found, Reason)
+    assert found.code == "NO_KEY"
 
 
 TYPED = Source("t", {"k": "int", "b": "bigint", "f": "double", "s": "string", "d": "decimal(9,2)"})

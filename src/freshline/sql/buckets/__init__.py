@@ -1,1 +1,1 @@
-"""Which output rows a change of the input can touch, as intervals of time."""
+"""Which output rows a change of the input can touch, as intervals of time or by keys."""

@@ -15,12 +15,13 @@ from itertools import islice, product
 from sqlglot import exp
 
 from freshline.sql.buckets.differences import Contradiction
-from freshline.sql.buckets.relation import Kind
+from freshline.sql.buckets.relation import Kind, Relation
 from freshline.sql.buckets.ties import split_choice
 from freshline.sql.buckets.walk import Walk
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import UNNAMED, normalise, source_name
 from freshline.sql.query.records import Keys, Reason, Source
+from freshline.sql.query.scopes import is_limited
 from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.query.zone import zone
 from freshline.sql.text.canonical import unquote
@@ -54,8 +55,9 @@ def keys(
     Returns:
         The keys; or a reason with a code of :func:`~freshline.sql.query.normal.normalise`, of
         :func:`~freshline.sql.query.nondeterministic.nondeterminism`, or of
-        :func:`~freshline.sql.buckets.timeline.buckets`. NO_KEY: no output column is a key by
-        which all rows of the sources are used.
+        :func:`~freshline.sql.buckets.timeline.buckets`. NO_KEY: there is no column of which each
+        row depends on rows with its value alone. KEY_NOT_SHOWN: there is, but the output has it
+        not.
     """
     try:
         tree = normalise(query, sources)
@@ -85,16 +87,45 @@ def _keys(tree: exp.Query, sources: Sequence[Source]) -> Keys | Reason:
                 held.setdefault(tuple(columns.values()), name)
                 break
     if not held:
-        return Reason(
-            "NO_KEY",
-            "no output column is a key of which every row depends on rows of that key alone; show"
-            " what the rows are joined, partitioned and grouped by as a column",
-        )
+        return _none(tree, read, moving, same)
     by_source = zip(*held, strict=True)
     return Keys(
         tuple(held.values()),
         {source.name: columns for source, columns in zip(moving, by_source, strict=True)},
     )
+
+
+def _none(
+    tree: exp.Query, read: Sequence[Source], moving: Sequence[Source], same: _Equals
+) -> Reason:
+    """Why there is no key: none at all, or none that is shown."""
+    hidden = _hidden(tree, read, moving, same)
+    if hidden is None:
+        return Reason(
+            "NO_KEY", "there is no column of which each row depends on rows with its value alone"
+        )
+    return Reason(
+        "KEY_NOT_SHOWN",
+        f"show {hidden} as a column, and only its values that changed are computed again: each row"
+        " depends on rows with its value alone",
+    )
+
+
+def _hidden(
+    tree: exp.Query, read: Sequence[Source], moving: Sequence[Source], same: _Equals
+) -> str | None:
+    """A column that would be a key if it were shown."""
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or is_limited(tree):
+        return None  # with one more column DISTINCT makes other rows
+    shown = [name.lower() for name in tree.named_selects]
+    for equal in same.sets():
+        for known, columns in _choices(equal, tree, read, moving):
+            rows = _walk(read, known, columns).rows(tree)
+            for (alias, name), fields in rows.columns.items():
+                key = fields.get("")
+                if key is not None and _depend_on(rows, key, columns):
+                    return f"{alias}.{name}" if name in shown else name
+    return None
 
 
 def _choices(
@@ -141,17 +172,24 @@ def _is_key(
         known: The columns of sources that are followed, by source and name.
         columns: By name of source that changes: the one that has to have the value.
     """
+    output = _walk(read, known, columns).query(tree, "")
+    key = output.columns.get(("", name), {}).get("")
+    return key is not None and _depend_on(output, key, columns)
 
+
+def _walk(read: Sequence[Source], known: AbstractSet[Column], columns: Mapping[str, str]) -> Walk:
     def kind(source: Source, column: str) -> Kind | None:
         return "key" if (source.name, column.lower()) in known else None
 
-    relation = Walk(read, columns, zone("UTC"), kind).query(tree, "")
-    key = relation.columns.get(("", name), {}).get("")
+    return Walk(read, columns, zone("UTC"), kind)
+
+
+def _depend_on(rows: Relation, key: str, columns: Mapping[str, str]) -> bool:
+    """Whether rows depend, in each of these sources, on rows with their key alone."""
     return (
-        key is not None
-        and all(relation.reads_at(key, source) == (0, 0) for source in columns)
-        and relation.is_null_ok(key)
-        and split_choice(relation, key) is None
+        all(rows.reads_at(key, source) == (0, 0) for source in columns)
+        and rows.is_null_ok(key)
+        and split_choice(rows, key) is None
     )
 
 
@@ -169,6 +207,10 @@ class _Equals:
                 self._outputs(table.this, table.alias)
         for pair in tree.find_all(exp.EQ, exp.NullSafeEQ):
             self._join([*_columns(pair.this), *_columns(pair.expression)])
+        for alone in tree.find_all(exp.Window, exp.Group):
+            for value in alone.args.get("partition_by") or alone.expressions:
+                for column in _columns(value):
+                    self._join([column])
         for each in tree.find_all(exp.In):
             query = each.args.get("query")
             if isinstance(query, exp.Query):
@@ -179,6 +221,10 @@ class _Equals:
     def of(self, column: Column) -> AbstractSet[Column]:
         """The columns that may be equal to ``column``, itself included."""
         return self._sets.get(column, {column})
+
+    def sets(self) -> Iterator[AbstractSet[Column]]:
+        """All sets of columns that may be equal, each once."""
+        return iter({id(each): each for each in self._sets.values()}.values())
 
     def _outputs(self, query: exp.Expr, alias: str) -> list[str]:
         """Joins a query's columns with what they show; their names."""

@@ -68,7 +68,7 @@ class Walk:
             return united(left, right, node, alias)
         if not isinstance(node, exp.Select):
             raise unsupported("SYNTAX", "this form of query is not analysed", node)
-        relation = self._rows(node)
+        relation = self.rows(node)
         self._check_limit(node, node)
         return projected(relation, node, alias, self.zone)
 
@@ -83,7 +83,7 @@ class Walk:
         )
         return any(not self.sources[source_name(table)].static for table in tables)
 
-    def _rows(self, select: exp.Select) -> Relation:
+    def rows(self, select: exp.Select) -> Relation:
         """Rows of a block before its projection: joined, filtered, grouped, windowed."""
         relation = self._from(select)
         times = Times(relation, self.zone)
