@@ -295,6 +295,12 @@ NO_KEY = {
     "self join by another column": "SELECT a.usr, b.id FROM orders a JOIN orders b ON a.usr = "
     "b.shop",
     "join of an OR": "SELECT a.usr, b.id FROM orders a JOIN clicks b ON a.usr = b.usr OR b.id = 1",
+    "coalesced, but missing before": "SELECT coalesce(c.usr, p.usr) AS usr, o.id FROM orders o "
+    "LEFT JOIN clicks c ON o.usr = c.usr FULL JOIN orders p ON c.usr = p.usr",
+    "three in a chain of full joins": "SELECT coalesce(c.usr, p.usr) AS usr, o.id FROM orders o "
+    "FULL JOIN clicks c ON o.usr = c.usr FULL JOIN orders p ON c.usr = p.usr",
+    "coalesced, but missing beside a static table": "SELECT coalesce(c.usr, o.usr) AS usr, p.a "
+    "FROM pairs p LEFT JOIN clicks c ON p.b = c.id FULL JOIN orders o ON c.usr = o.usr",
     "rollup": "SELECT usr, count(*) AS n FROM orders GROUP BY ROLLUP (usr)",
     "columns exchanged": "SELECT usr FROM orders EXCEPT SELECT id AS usr FROM orders",
     "limit": "SELECT usr, id FROM (SELECT usr, id FROM orders ORDER BY usr, id LIMIT 2) t",
