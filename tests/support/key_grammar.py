@@ -236,19 +236,14 @@ class _Writer(Values):
         if any(not same_kind(a.kind, b.kind) for a, b in pairs.values()):
             return None
         on = " AND ".join(f"{a.duck} = {b.duck}" for a, b in pairs.values())
-        merged = [
-            Column("", name, a.kind if kind.startswith("LEFT") else wider(a.kind, b.kind),
-                   f"coalesce({a.duck}, {b.duck})")
-            for name, (a, b) in pairs.items()
-        ]  # fmt: skip
+        merged = [_merged(kind, name, a, b) for name, (a, b) in pairs.items()]
         rest = [
             replace(c, hidden=True) if c.name in names and not c.hidden else c
             for c in (*left, *right)
         ]
         columns = [*merged, *(c for c in rest if c.table or not c.hidden)]
-        if natural:
-            return both(f" NATURAL {kind} {other}", f" {kind} {other} ON {on}"), columns
-        spark = f" {kind} {other} USING ({', '.join(names)})"
+        using = f" {kind} {other} USING ({', '.join(names)})"
+        spark = f" NATURAL {kind} {other}" if natural else using
         return both(spark, f" {kind} {other} ON {on}"), columns
 
     # Queries.
@@ -310,8 +305,7 @@ class _Writer(Values):
         """A SELECT without GROUP BY; with ``outer`` it is correlated."""
         source, scope = self.relations(depth, outer, 3 if outer is None else 2)
         chosen = self.items(Scope(scope.columns), depth, kinds, items)
-        if not chosen:
-            chosen = [("1", "one", "int")]
+        chosen = chosen or [("1", "one", "int")]
         qualify = ""
         if outer is None and kinds is None:
             if self.often(0.3):
@@ -486,6 +480,15 @@ class _Writer(Values):
             texts.append(f"{name} AS ({body})")
             self.named.append((name, body, shown))
         return both(f"WITH {', '.join(texts)} ", "")
+
+
+def _merged(kind: str, name: str, left: Column, right: Column) -> Column:
+    """What the name alone means after USING: one side's column, which it is one with, or both."""
+    if kind.startswith("FULL"):
+        shown = f"coalesce({left.duck}, {right.duck})"
+        return Column("", name, wider(left.kind, right.kind), shown)
+    side = right if kind.startswith("RIGHT") else left
+    return Column("", name, side.kind, side.duck)
 
 
 def view(chance: Random) -> View:
