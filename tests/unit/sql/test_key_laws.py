@@ -301,6 +301,10 @@ NO_KEY = {
     "FULL JOIN clicks c ON o.usr = c.usr FULL JOIN orders p ON c.usr = p.usr",
     "coalesced, but missing beside a static table": "SELECT coalesce(c.usr, o.usr) AS usr, p.a "
     "FROM pairs p LEFT JOIN clicks c ON p.b = c.id FULL JOIN orders o ON c.usr = o.usr",
+    "a full join that may be missing": "SELECT coalesce(o.usr, c.usr) AS usr, p.a FROM orders o "
+    "FULL JOIN clicks c ON o.usr = c.usr RIGHT JOIN pairs p ON o.id = p.a",
+    "a full join in brackets that may be missing": "SELECT coalesce(o.usr, c.usr) AS usr, p.a FROM "
+    "pairs p LEFT JOIN (orders o FULL JOIN clicks c ON o.usr = c.usr) ON o.usr = p.a",
     "rollup": "SELECT usr, count(*) AS n FROM orders GROUP BY ROLLUP (usr)",
     "columns exchanged": "SELECT usr FROM orders EXCEPT SELECT id AS usr FROM orders",
     "limit": "SELECT usr, id FROM (SELECT usr, id FROM orders ORDER BY usr, id LIMIT 2) t",
