@@ -116,6 +116,27 @@ REFUSED = {
             " JOIN users u ON u.usr = b.n"
         ),
     ),
+    (
+        "NULL_TIME",
+        (
+            "t can be NULL in rows that depend on rows with a time, or the other way round; filter "
+            "the NULLs out"
+        ),
+    ): (
+        # A side was missing before, or the row of both is missing beside another.
+        (
+            "SELECT coalesce(c.ts, p.ts) AS t, o.id FROM orders o FULL JOIN clicks c ON o.ts = c.ts"
+            " FULL JOIN orders p ON c.ts = p.ts"
+        ),
+        (
+            "SELECT coalesce(c.ts, p.ts) AS t, o.id FROM orders o LEFT JOIN clicks c ON o.ts = c.ts"
+            " FULL JOIN orders p ON c.ts = p.ts"
+        ),
+        (
+            "SELECT coalesce(o.ts, c.ts) AS t, u.usr FROM orders o FULL JOIN clicks c ON"
+            " o.ts = c.ts RIGHT JOIN users u ON o.ts = u.since"
+        ),
+    ),
     ("SUBTOTALS", "ROLLUP, CUBE and GROUPING SETS make rows over all times"): (
         (
             "SELECT date_trunc('hour', ts) AS h, usr, count(*) AS n FROM orders GROUP BY ROLLUP "
