@@ -93,7 +93,7 @@ def test_the_keys_of_changed_rows_alone_are_written(proving):
     assert updated(proving) == {"newest": 0, "unmarked": 0, "dear": 0}
 
 
-@pytest.mark.parametrize("count", share([300, 6_000], part=2))
+@pytest.mark.parametrize("count", share([40, 300, 6_000], part=3, always=[300]))
 def test_many_keys_are_joined(proving, count):
     names = [f"k{number}" for number in range(count)]
     proving.arrive("events", events(["quiet", *names]))

@@ -18,6 +18,7 @@ _HUGE = 10**12
 LIMITS: Mapping[str, tuple[float, ...]] = {
     "freshline.spark.views.whole.WHOLE_BYTES": (-1, _HUGE),
     "freshline.spark.views.groups.MOST_NAMED": (-1, 0, 1, 3, _HUGE),
+    "freshline.spark.views.groups.MOST_COMPARED": (0, 1, 3, _HUGE),
     "freshline.spark.views.state._MOST_APPENDS": (0, 1),
     "freshline.spark.views.state._SPARE_ROWS": (0, 3),
     "freshline.spark.views.changes._MOST_PARTITIONS": (0, 1),
