@@ -33,6 +33,7 @@ ONE_OF_EACH = {
     "near": ["bucket-recompute", "full"],
     "people": ["group-merge", "group-recompute", "full"],
     "pairs": ["group-merge", "group-recompute", "full"],
+    "newest": ["key-recompute", "full"],
     "spread": ["full"],
 }
 
@@ -153,6 +154,15 @@ def test_a_row_touches_no_output_row_beyond_what_is_told(spark, told, rows):
 
 def utc(at: datetime) -> datetime:
     return at.astimezone(UTC)
+
+
+def test_a_view_by_keys_says_by_which(told):
+    assert told["newest"]["keys"] == {
+        "columns": ["person"],
+        "reads": {"events": ["person"]},
+        "touches": {"events": "a row of events touches the rows whose person is its person"},
+    }
+    assert told["spread"]["keys"]["code"] == "NO_KEY"
 
 
 def test_a_view_in_full_says_why(told):

@@ -42,7 +42,9 @@ VIEWS = {
     " GROUP BY e.person",
     "regions": "SELECT r.region, count(*) AS n, sum(e.cents) AS cents FROM events e"
     " JOIN delta.`stat.ic/region` r ON e.person = r.person GROUP BY r.region",
-    "spread": "SELECT person, percentile_approx(cents, 0.5) AS half FROM events GROUP BY person",
+    "newest": "SELECT person, id, cents FROM events"
+    " QUALIFY row_number() OVER (PARTITION BY person ORDER BY at DESC, id DESC) = 1",
+    "spread": "SELECT percentile_approx(cents, 0.5) AS half FROM events",
 }
 EXPECTED = {
     "hourly": "bucket-recompute",
@@ -53,6 +55,7 @@ EXPECTED = {
     "people": "group-merge",
     "pairs": "group-merge",
     "regions": "group-merge",
+    "newest": "key-recompute",
     "spread": "full",
 }
 

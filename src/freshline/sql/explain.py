@@ -154,9 +154,10 @@ def _reason(reason: Reason) -> dict[str, str | None]:
 def touched_keys(keys: Keys, source: str) -> str:
     """Which output rows a row of ``source`` can change, in a sentence."""
     same = " and ".join(
-        f"{column} = {name}" for column, name in zip(keys.columns, keys.reads[source], strict=True)
+        f"whose {column} is its {name}"
+        for column, name in zip(keys.columns, keys.reads[source], strict=True)
     )
-    return f"a row of {source} touches the rows with {same}"
+    return f"a row of {source} touches the rows {same}"
 
 
 def _lines_of_keys(keys: Keys | Reason) -> list[str]:

@@ -124,8 +124,8 @@ STRATEGIES = (
         ),
         (
             "deleted rows are merged",
-            "    if not rewrote:\n        ways.append(_BUCKET_MERGE",
-            "    if True:\n        ways.append(_BUCKET_MERGE",
+            "        if not rewrote:\n            ways.append(_BUCKET_MERGE",
+            "        if True:\n            ways.append(_BUCKET_MERGE",
         ),
     ),
 )

@@ -79,10 +79,10 @@ averages of wide decimals | merge
 SELECT usr, avg(CAST(price AS DECIMAL(38,20))) AS a, avg(price) AS b, avg(-price) AS c,
 avg(CAST(price AS DECIMAL(12,2))) AS d FROM orders GROUP BY usr
 
-average too wide to be merged | full
+average too wide to be merged | recompute
 SELECT usr, avg(CAST(price AS DECIMAL(38,30))) AS a FROM orders GROUP BY usr
 
-sum of wide decimals beside counted rows | full
+sum of wide decimals beside counted rows | recompute
 SELECT c.usr, sum(c.p) AS s FROM clicks o JOIN (SELECT usr, sum(price) AS p FROM orders GROUP BY
 usr) c ON o.usr = c.usr GROUP BY c.usr
 

@@ -181,7 +181,7 @@ SELECT id, shop FROM sale WHERE id NOT IN (SELECT id FROM part WHERE kind = 'x')
 in a static list with nulls | append
 SELECT id, at FROM sale WHERE shop NOT IN (SELECT shop FROM shop WHERE shop IS NOT NULL)
 
-exists of the same key | full
+exists of the same key | recompute
 SELECT s.id, s.at FROM sale s WHERE EXISTS (SELECT 1 FROM part p WHERE p.id = s.id)
 
 join of streams by key | append
@@ -268,7 +268,7 @@ id, at) = 1
 intersection of streams | merge
 SELECT id FROM sale INTERSECT SELECT id FROM part
 
-except all | full
+except all | recompute
 SELECT pieces FROM sale EXCEPT ALL SELECT n FROM part
 
 full join of which one side is asked for | full

@@ -6,6 +6,7 @@ Clocks change while the rows come: an hour in Berlin, half an hour on Lord Howe 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from freshline.sql.query.records import Buckets
+from freshline.sql.query.records import Buckets, Keys
 from freshline.sql.strategy import strategy
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import edge, table
@@ -118,8 +119,9 @@ def prove(proving: Proving, traps: tuple[Trap, ...], start: datetime) -> None:
             proving.dear(view, "bucket-recompute")
 
     def taken_back(view: str) -> str:
-        bucketed = isinstance(proving.shop.plans[view].buckets, Buckets)
-        return "recompute" if bucketed or proving.tells_groups(view) else "full"
+        plan = proving.shop.plans[view]
+        apart = isinstance(plan.buckets, Buckets) or isinstance(plan.keys, Keys)
+        return "recompute" if apart or proving.tells_groups(view) else "full"
 
     come(0, 24)
     proving.step(list(ways))
@@ -138,7 +140,7 @@ def prove(proving: Proving, traps: tuple[Trap, ...], start: datetime) -> None:
         come(4, 8)
         updated([view for view, way in ways.items() if way != "full"], ways.__getitem__)
     assert {
-        view: [name.removeprefix("bucket-").removeprefix("group-") for name, _ in told]
+        view: [re.sub("^(bucket|group|key)-", "", name) for name, _ in told]
         for view, told in proving.told.items()
     } == expected
 

@@ -121,3 +121,17 @@ def test_durations():
     assert [duration(n) for n in (0, 1, 1_500_000, H + 1, 25 * H)] == [
         "0 s", "0.000001 s", "1.5 s", "1 h 0.000001 s", "1 d 1 h",
     ]  # fmt: skip
+
+
+def test_keys_in_words():
+    query = (
+        "SELECT o.usr AS who, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr AND"
+        " c.id = o.id"
+    )
+    told = explanation_text("unclicked", view_plan(query, SOURCES, decompose=lambda *_: NO_MERGE))
+    assert told.startswith("unclicked: key-recompute, full\n")
+    assert (
+        "keys: by who, id\n"
+        "  a row of orders touches the rows whose who is its usr and whose id is its id\n"
+        "  a row of clicks touches the rows whose who is its usr and whose id is its id\n"
+    ) in told

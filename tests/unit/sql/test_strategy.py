@@ -10,6 +10,7 @@ from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import (
     Buckets,
     Decomposition,
+    Keys,
     Partial,
     Reads,
     Reason,
@@ -28,6 +29,7 @@ KEEPS = Reason("HOLISTIC", "percentile needs the rows themselves")
 UNBOUNDED = Reason("UNBOUNDED", "no predicate bounds the time")
 BUCKETS = Buckets("hour", {"t": Reads("at", 0, 9)})
 MERGE = Decomposition((Partial("p", (), "q", "c"),), "f")
+KEYS = Keys(("k",), {"t": ("k",)})
 GROUPS = Decomposition((Partial("p", ("k0",), "q", "c"),), "f", group_columns={"k": "k0"})
 
 
@@ -83,6 +85,10 @@ def noted(**seconds: float) -> Costs:
         (ViewPlan(KEEPS, UNBOUNDED, GROUPS), "group-merge", "group-recompute"),
         (ViewPlan(KEEPS, BUCKETS, GROUPS), "bucket-recompute", "bucket-recompute"),
         (ViewPlan(KEEPS, UNBOUNDED, KEEPS), "full", "full"),
+        (ViewPlan(KEEPS, UNBOUNDED, KEEPS, keys=KEYS), "key-recompute", "key-recompute"),
+        (ViewPlan("joint", UNBOUNDED, KEEPS, keys=KEYS), "append", "key-recompute"),
+        (ViewPlan(KEEPS, UNBOUNDED, MERGE, keys=KEYS), "group-merge", "key-recompute"),
+        (ViewPlan(KEEPS, UNBOUNDED, GROUPS, keys=KEYS), "group-merge", "group-recompute"),
     ],
 )
 def test_what_is_right_comes_before_what_is_quick(plan, inserts, rewrites):
@@ -104,6 +110,25 @@ def test_new_rows_alone_are_appended_always_and_a_join_of_them_where_that_is_qui
 def test_final_emission_leaves_the_recomputing_of_buckets():
     final = Table(emit="final")
     assert strategy(final, ViewPlan("joint", BUCKETS, MERGE)).name == "bucket-recompute"
+
+
+def test_final_emission_has_no_use_for_keys():
+    final = Table(emit="final")
+    plan = ViewPlan(KEEPS, BUCKETS, KEEPS, keys=KEYS)
+    assert choose(plan, table=final, rewrote=True).name == "bucket-recompute"
+
+
+def test_under_auto_keys_are_computed_where_that_is_quicker():
+    plan = ViewPlan(KEEPS, UNBOUNDED, KEEPS, keys=KEYS)
+    assert choose(plan, costs=noted(key_recompute=2.0, full=1.0), table=AUTO).code == "cheaper"
+    assert choose(plan, costs=noted(key_recompute=1.0, full=2.0), table=AUTO).code == "keys"
+
+
+def test_a_key_that_is_not_shown_is_named_first():
+    hidden = Reason("KEY_NOT_SHOWN", "show usr as a column")
+    never = choose(ViewPlan(KEEPS, UNBOUNDED, KEEPS, keys=hidden))
+    assert never.code == "HOLISTIC"
+    assert never.reason.startswith("computed in full: show usr as a column; percentile needs")
 
 
 def test_a_full_update_says_why():
