@@ -18,7 +18,6 @@ from freshline.failpoints import goes_wrong
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
-from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
 from freshline.spark.views.emission import Emission, emission
 from freshline.spark.views.incremental import (
     Increment,
@@ -93,7 +92,7 @@ def recompute(increment: Increment) -> StagedUpdate:
         output.filter(predicate),
         predicate,
         configuration=increment.project.configuration,
-        input_bytes=_input_bytes(increment, output),
+        input_bytes=increment.input_bytes(output),
         counted=corrected,
         apart=apart,
     )
@@ -185,17 +184,3 @@ def _shown(
     if before_us < shown.until_us:
         touched = touched.either(TimeSet(((before_us + 1, shown.until_us),)))
     return touched.until(shown.until_us + spread), again
-
-
-def _input_bytes(increment: Increment, output: DataFrame) -> int:
-    """Size of what is really read, roughly.
-
-    Parents that are small as a whole need no closer look; of others Delta says how much of
-    them is left when files without a wanted row are skipped.
-    """
-    whole_bytes = increment.sizes.whole_bytes
-    if whole_bytes is None:
-        whole_bytes = jvm.input_bytes(output)
-    if whole_bytes < COMPILED_FROM_BYTES and not increment.table.statics:
-        return 0
-    return jvm.optimized_input_bytes(output)

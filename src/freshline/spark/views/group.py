@@ -71,7 +71,7 @@ def from_query(increment: Increment, touched: Selection) -> StagedUpdate:
         output,
         touched,
         configuration=increment.project.configuration,
-        input_bytes=jvm.optimized_input_bytes(output),
+        input_bytes=increment.input_bytes(output),
     )
     return StagedUpdate(replaced.staged, replaced.facts)
 

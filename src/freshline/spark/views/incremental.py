@@ -18,6 +18,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.engine.result_settings import zone_of
+from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
 from freshline.spark.views.changes import Changes
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import ViewPlan
@@ -126,6 +127,19 @@ class Increment:
     def register(self, name: str, frame: DataFrame) -> None:
         """Make ``frame`` what a parent's name means from now on in this session."""
         jvm.show(frame, name)
+
+    def input_bytes(self, output: DataFrame) -> int:
+        """Size of what the output is really made of, roughly.
+
+        Parents that are small as a whole need no closer look; of others Delta says how much of
+        them is left when files without a wanted row are skipped.
+        """
+        whole_bytes = self.sizes.whole_bytes
+        if whole_bytes is None:
+            whole_bytes = jvm.input_bytes(output)
+        if whole_bytes < COMPILED_FROM_BYTES and not self.table.statics:
+            return 0
+        return jvm.optimized_input_bytes(output)
 
 
 @dataclass(frozen=True, slots=True)
