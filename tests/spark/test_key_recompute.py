@@ -115,3 +115,17 @@ def test_nothing_new_writes_nothing(proving):
     proving.step()
     proving.arrive("marks", marks([]))
     assert updated(proving) == {"newest": 0, "unmarked": 0, "dear": 0}
+
+
+def test_texts_that_are_not_utf8_are_keys_as_they_are(proving):
+    proving.arrive("events", events(["a"]))
+    proving.by_hand(
+        "INSERT INTO {events} SELECT at, CAST(X'80' AS STRING), 1, price FROM {events}",
+        "INSERT INTO {events} SELECT at, CAST(X'FF' AS STRING), 2, price FROM {events} LIMIT 1",
+    )
+    proving.update("newest", judged=False)
+    # The deleted row's key comes from the change feed.
+    proving.by_hand("DELETE FROM {events} WHERE id = 1")
+    assert proving.update("newest", judged=False).code == "keys"
+    rows = proving.shop.session.read.format("delta").load(proving.shop.path("newest"))
+    assert {name for (name,) in rows.selectExpr("hex(name)").collect()} == {"61", "FF"}

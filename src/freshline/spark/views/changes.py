@@ -24,7 +24,7 @@ from freshline.spark.engine.listed import (
     is_plain_column,
     rows_of_parquet,
 )
-from freshline.spark.engine.pins import location
+from freshline.spark.engine.pins import location, snapshot_at
 from freshline.spark.engine.sizing import together
 from freshline.sql.text.reads import quoted_column
 
@@ -35,6 +35,7 @@ _AS_TEXT = ("string", "tinyint", "smallint", "int", "bigint", "date", "boolean")
 """Types of partition columns whose text in the log means the same in every session."""
 
 _CHANGE = "_change_type"
+_DELTA = "org.apache.spark.sql.delta"
 
 
 class Changes:
@@ -204,21 +205,32 @@ class Changes:
         """Whether the files' columns have other names than the table's."""
         session = self._session
         jvm.activate(session)
-        log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog.forTable")(
+        log = jvm.named(session, f"{_DELTA}.DeltaLog.forTable")(
             jvm.java_session(session), location(self._path)
         )
         metadata = log.unsafeVolatileSnapshot().metadata()
         return str(metadata.columnMappingMode().name()) != "none"
 
     def _feed(self) -> DataFrame:
+        """Delta's change feed, as Spark's own rows.
+
+        What ``readChangeFeed`` reads goes through objects of Java, in which a text that is not
+        UTF-8 becomes another one: its bytes come back as U+FFFD.
+        """
         if self._frame is None:
-            self._frame = (
-                self._session.read.format("delta")
-                .option("readChangeFeed", "true")
-                .option("startingVersion", self.old + 1)
-                .option("endingVersion", self.new)
-                .load(location(self._path))
+            session, nothing = self._session, jvm.none(self._session)
+            snapshot = snapshot_at(session, self._path, self.new)
+            changes = jvm.named(session, f"{_DELTA}.commands.cdc.CDCReader.changesToBatchDF")(
+                snapshot.deltaLog(),
+                self.old + 1,
+                self.new,
+                jvm.java_session(session),
+                nothing,
+                jvm.some(session, snapshot),
+                False,
+                nothing,
             )
+            self._frame = DataFrame(changes, session)
         return self._frame
 
     def _asked(self) -> LoggedChanges:
