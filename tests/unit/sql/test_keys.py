@@ -97,6 +97,46 @@ NONE = (
 )
 
 
+NEWEST = "SELECT * FROM clicks QUALIFY row_number() OVER (PARTITION BY usr ORDER BY ts DESC) = 1"
+RANKED = "SELECT usr, name, row_number() OVER (PARTITION BY {} ORDER BY since) AS r FROM users"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT o.usr, c.n FROM orders o LEFT JOIN ({NEWEST}) c ON c.usr = o.usr",
+        f"SELECT o.usr, c.n FROM ({NEWEST}) c RIGHT JOIN orders o ON c.usr = o.usr AND c.n > o.id",
+        f"SELECT coalesce(c.usr, o.usr) AS usr, n FROM ({NEWEST}) c FULL JOIN orders o USING (usr)",
+        f"SELECT usr, o.id, n FROM orders o FULL JOIN ({NEWEST}) c USING (usr) WHERE n IS NULL",
+    ],
+)
+def test_what_is_chosen_among_ties_of_a_key_may_be_joined_by_it(query):
+    assert keys(query, SOURCES) == Keys(("usr",), PAIR)
+
+
+@pytest.mark.parametrize("by", ["usr", "name"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT o.usr, u.r FROM orders o LEFT JOIN ({}) u ON u.usr = o.usr",
+        "SELECT coalesce(o.usr, u.usr) AS usr FROM orders o FULL JOIN ({}) u ON u.usr = o.usr",
+    ],
+)
+def test_what_is_chosen_among_ties_of_several_keys_gives_no_key(query, by):
+    found = keys(query.format(RANKED.format(by)), SOURCES)
+    assert isinstance(found, Keys) == (by == "usr"), found
+
+
+def test_what_matches_have_in_common_is_not_shared_by_rows_without_one():
+    other = Source("u", {"k": "int", "b": "int", "s": "string"}, static=True)
+    query = (
+        "SELECT {}.k, r FROM (SELECT k, b, row_number() OVER (PARTITION BY b ORDER BY s) AS r FROM"
+        " u) u LEFT JOIN t ON t.k = u.k AND u.k = u.b WHERE t.k {} NULL"
+    )
+    assert isinstance(keys(query.format("t", "IS NOT"), [TYPED, other]), Keys)
+    assert isinstance(keys(query.format("u", "IS"), [TYPED, other]), Reason)
+
+
 @pytest.mark.parametrize("query", FOUND)
 def test_rows_of_a_key_depend_on_rows_of_that_key(query):
     columns, reads = FOUND[query]

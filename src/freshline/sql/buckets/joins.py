@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from freshline.sql.buckets.conditions import apply
@@ -53,6 +55,11 @@ def joined(
             result.null_ok |= null_ok
     if inner:
         return result
+    if side == "LEFT":
+        # A row that is kept looks for its match among the rows that have its values.
+        kept = left.own_times()
+        met = [({*shared, *_met(shared, kept, matched)}, what) for shared, what in right.choices]
+        result.choices = [*left.choices, *met]
     # What a later condition says of matches alone holds of times that this condition made.
     result.kinds |= pair.kinds
     result.grains |= pair.grains
@@ -73,16 +80,23 @@ def watching(outer: Relation, inner: Relation, matched: Differences) -> None:
         matched: Holds for the rows of ``inner`` that the subquery looks at.
     """
     reads, null_ok = outer.depending_on(inner, matched, outer.own_times())
+    own = outer.own_times()
     for shared, what in inner.choices:
-        equal = {
-            time
-            for time in outer.own_times()
-            if any(matched.between(time, other) == (0, 0) for other in shared)
-        }
-        outer.choices.append((outer.following(equal), what))
+        outer.choices.append((outer.following(_met(shared, own, matched)), what))
     outer.reads = reads
     outer.null_ok = null_ok
     outer.sources |= inner.sources
+
+
+def _met(shared: Iterable[str], times: Iterable[str], matched: Differences) -> set[str]:
+    """Which times rows share that look at the rows of one choice.
+
+    Args:
+        shared: Times of the rows among which is chosen.
+        times: Of the rows that look at them; none with another time is touched by the choice.
+        matched: Holds for the rows that they look at.
+    """
+    return {time for time in times if any(matched.between(time, each) == (0, 0) for each in shared)}
 
 
 def _both(left: Relation, right: Relation) -> Differences:

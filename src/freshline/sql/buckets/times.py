@@ -398,6 +398,12 @@ def _first_of(times: Times, one: str, other: str) -> str | None:
     }
     if _is_there(relation, sides, (one, other)):
         relation.null_ok.add(name)
+    if any(_joins(side, one, other) for side in sides):
+        # Whichever side a row has, it has the value of those that one choice touches.
+        relation.choices = [
+            ({*shared, name} if {one, other} & relation.following(shared) else shared, what)
+            for shared, what in relation.choices
+        ]
     return name
 
 
@@ -421,6 +427,12 @@ def _is_there(relation: Relation, sides: Sequence[Padded], both: Sequence[str]) 
             side in full for side in relation.padded if any(times & side.times for times in linked)
         )
     )
+
+
+def _joins(side: Padded, one: str, other: str) -> bool:
+    """Whether rows meet across a join of this side only where both times are the same."""
+    apart = (one in side.times) != (other in side.times)
+    return apart and side.matched.between(one, other) == (0, 0)
 
 
 def _whole(node: exp.Expr) -> int | None:
