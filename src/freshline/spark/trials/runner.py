@@ -49,11 +49,8 @@ BUDGET_S = 8.0
 """Of a track, for each view."""
 
 _LEAST_STEPS, _MOST_STEPS = 3, 14
-"""The first build and two changes are made, however long they take."""
-
-_OF_DELETED = {"group-merge", "key-recompute"}
-"""With these a deletion is made too: groups are computed again by a strategy of their own, and
-keys are looked for among the rows that are no more."""
+"""The first build and two changes are made, however long they take; a deletion too where rows that
+are no more are looked for by a strategy of their own."""
 
 _ROWS, _MORE_ROWS, _MOST_ROWS = 12, 6, 60
 _LARGEST_LIMIT = 30
@@ -233,12 +230,10 @@ class _Trial:
             raise _UnusableError(str(error), is_final=True) from error
         views = self._views(str(storage))
         steps = 0
+        recomputes = isinstance(self.plan.keys, Keys) or "group-merge" in self.lanes
+        least = _LEAST_STEPS + recomputes
         for step, action in enumerate(self._steps(inputs, constants)):
-            if (
-                self.case is None
-                and step >= _LEAST_STEPS + bool(_OF_DELETED & {*self.lanes})
-                and time.monotonic() > deadline_s
-            ):
+            if self.case is None and step >= least and time.monotonic() > deadline_s:
                 break
             self._tables.step = step
             try:
