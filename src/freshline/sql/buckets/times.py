@@ -9,6 +9,7 @@ what it is made of is: that keeps NULL times apart from all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 
 from sqlglot import exp
 
@@ -410,8 +411,8 @@ def _first_of(times: Times, one: str, other: str) -> str | None:
 def _is_there(relation: Relation, sides: Sequence[Padded], both: Sequence[str]) -> bool:
     """Whether each row has one of the two times, but for those that depend on NULL times only.
 
-    A row of a full join has its left side or its right one, if nothing was missing in these before,
-    and the row is not itself missing beside another.
+    A row of a full join has its left side or its right one, of which each must have one of the
+    times, if nothing was missing in these before, and the row is not itself missing beside another.
 
     Args:
         relation: The rows.
@@ -422,7 +423,10 @@ def _is_there(relation: Relation, sides: Sequence[Padded], both: Sequence[str]) 
     linked = [set(relation.differences.linked(time)) for time in both]
     return (
         any(all(side.matched.is_nonnull(time) for time in both) for side in full)
-        and all(any(times & side.null_ok for side in full) for times in linked)
+        and any(
+            linked[0] & one.null_ok and linked[1] & other.null_ok and one.matched is other.matched
+            for one, other in permutations(full, 2)
+        )
         and all(
             side in full for side in relation.padded if any(times & side.times for times in linked)
         )
