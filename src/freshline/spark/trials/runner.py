@@ -49,8 +49,8 @@ BUDGET_S = 8.0
 """Of a track, for each view."""
 
 _LEAST_STEPS, _MOST_STEPS = 3, 14
-"""The first build and two changes are made, however long they take; a deletion too where rows that
-are no more are looked for by a strategy of their own."""
+"""The first build and two changes are made, however long they take; up to the first deletion where
+rows that are no more are looked for by a strategy of their own."""
 
 _ROWS, _MORE_ROWS, _MOST_ROWS = 12, 6, 60
 _LARGEST_LIMIT = 30
@@ -231,7 +231,7 @@ class _Trial:
         views = self._views(str(storage))
         steps = 0
         recomputes = isinstance(self.plan.keys, Keys) or "group-merge" in self.lanes
-        least = _LEAST_STEPS + recomputes
+        least = 2 + max(2, len(self.table.parents)) if recomputes else _LEAST_STEPS
         for step, action in enumerate(self._steps(inputs, constants)):
             if self.case is None and step >= least and time.monotonic() > deadline_s:
                 break
