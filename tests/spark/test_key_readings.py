@@ -8,10 +8,11 @@ from itertools import product
 
 import pytest
 
-from freshline.spark.views.readings import READINGS_DIFFER, confirmed
+from freshline.spark.views.readings import confirmed
 from freshline.sql.buckets.keys import keys
 from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Keys, Reason, ViewPlan
+from freshline.sql.strategy import READINGS_DIFFER
 from freshline.sql.text.reads import reads_of
 from tests.support.recorded_plans import plans as recorded_now
 from tests.support.share import share

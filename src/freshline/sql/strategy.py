@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard
+from typing import Protocol
 
 from freshline.core.errors import InternalError
 from freshline.sql.costs import BUILD, Costs, Sizes
@@ -106,6 +106,10 @@ WHOLE = "whole"
 
 _BETTER_BOUNDED = (["KEEPS_ROWS", "UNBOUNDED"], ["JOIN_ACROSS_BATCHES", "UNBOUNDED"])
 """Why an unbounded join neither merges nor has buckets."""
+
+READINGS_DIFFER = "readings-differ"
+_TOLD_OF_KEYS = ("KEY_NOT_SHOWN", READINGS_DIFFER)
+"""Why there are no keys, where that can be mended."""
 
 _FULL: Mapping[str, str] = {
     "first-build": "it has no rows yet",
@@ -353,16 +357,15 @@ def _rewritten(plan: ViewPlan) -> Strategy:
         if merges
         else "which appending cannot undo"
     )
+    hint = ""
+    if isinstance(plan.keys, Reason) and plan.keys.code in _TOLD_OF_KEYS:
+        hint = f"; {plan.keys.message}"
     return Strategy(
         "full",
         PARENT_REWROTE,
         f"computed in full: a parent's rows were deleted or rewritten, {why}, and there are no"
-        f" buckets: {plan.buckets.message}",
+        f" buckets: {plan.buckets.message}{hint}",
     )
-
-
-def _is_hidden(keys: Keys | Reason) -> TypeGuard[Reason]:
-    return isinstance(keys, Reason) and keys.code == "KEY_NOT_SHOWN"
 
 
 def _never(plan: ViewPlan) -> Strategy:
@@ -373,6 +376,9 @@ def _never(plan: ViewPlan) -> Strategy:
     # That rows are kept cannot be helped, a missing bound can: with one there are buckets.
     if [reason.code for reason in reasons] in _BETTER_BOUNDED:
         reasons.reverse()
-    hint = [plan.keys] if _is_hidden(plan.keys) else []
-    told = "; ".join(dict.fromkeys(reason.message for reason in [*hint, *reasons]))
-    return Strategy("full", reasons[0].code, f"computed in full: {told}")
+    code = reasons[0].code
+    if isinstance(plan.keys, Reason) and plan.keys.code in _TOLD_OF_KEYS:
+        reasons.insert(0, plan.keys)
+        code = READINGS_DIFFER if plan.keys.code == READINGS_DIFFER else code
+    told = "; ".join(dict.fromkeys(reason.message for reason in reasons))
+    return Strategy("full", code, f"computed in full: {told}")

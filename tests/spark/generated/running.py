@@ -16,10 +16,9 @@ from pyspark.sql import SparkSession
 
 from freshline.delta.log import last_commit
 from freshline.spark.engine.errors import condition
-from freshline.spark.views.readings import READINGS_DIFFER
 from freshline.sql.plan import FAULT
 from freshline.sql.query.records import Reason, ViewPlan
-from freshline.sql.strategy import incremental
+from freshline.sql.strategy import READINGS_DIFFER, incremental
 from tests.spark.conftest import Shop
 from tests.spark.generated.history import Event
 from tests.spark.generated.project import Generated, View, static_names

@@ -18,11 +18,11 @@ from freshline.spark.engine.errors import SparkError
 from freshline.spark.trials.runner import try_view
 from freshline.spark.views import plans
 from freshline.spark.views.asked import Remembered
-from freshline.spark.views.readings import READINGS_DIFFER
 from freshline.spark.views.verify import typer
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
 from freshline.sql.states.decompose import decompose
+from freshline.sql.strategy import READINGS_DIFFER
 from tests.spark.conftest import Shop
 from tests.spark.mutation.applying import StaleError, applied
 from tests.spark.mutation.fault import Fault

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from freshline.sql.buckets import keys as analysis
 from freshline.sql.buckets.keys import keys
+from freshline.sql.buckets.walk import Walk
 from freshline.sql.query.records import Keys, Reason, Source
 from tests.support.view_cases import SOURCES
 
@@ -151,12 +154,12 @@ def test_what_looks_at_other_rows_has_no_key(query):
 
 
 HIDDEN = {
-    "SELECT id, lag(ts) OVER (PARTITION BY usr ORDER BY ts) AS before FROM orders": "usr",
-    "SELECT o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "usr",
+    "SELECT id, lag(ts) OVER (PARTITION BY usr ORDER BY ts) AS before FROM orders": "usr of orders",
+    "SELECT o.id, c.id AS c FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "usr of orders",
     "SELECT id FROM (SELECT id, usr AS u, row_number() OVER (PARTITION BY usr ORDER BY ts) AS r "
     "FROM orders) WHERE r = 1": "u",
-    "SELECT max(id) AS m FROM orders GROUP BY usr": "usr",
-    "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "o.usr",
+    "SELECT max(id) AS m FROM orders GROUP BY usr": "usr of orders",
+    "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr": "usr of orders",
 }
 
 
@@ -165,7 +168,7 @@ def test_a_key_that_is_not_shown_is_named(query):
     found = keys(query, SOURCES)
     assert isinstance(found, Reason)
     assert found.code == "KEY_NOT_SHOWN"
-    assert found.message.startswith(f"show {HIDDEN[query]} as a column, ")
+    assert found.message.startswith(f"each row depends only on rows with the same {HIDDEN[query]};")
 
 
 NOTHING_TO_SHOW = (
@@ -189,6 +192,31 @@ OTHER = Source("u", {"k": "bigint", "f": "double", "s": "string", "d": "decimal(
 def test_equal_values_of_two_types_are_no_key(column):
     query = f"SELECT t.{column}, u.n FROM t LEFT JOIN u ON u.{column} = t.{column}"
     assert isinstance(keys(query, [TYPED, OTHER]), Reason)
+
+
+def test_two_columns_of_one_side_of_a_full_join_are_no_key():
+    static = Source("v", {"x": "int", "k": "int"}, static=True)
+    query = "SELECT coalesce(v.x, v.k) AS p, u.n FROM v FULL JOIN u ON v.k = u.n AND v.x = u.n"
+    assert isinstance(keys(query, [static, OTHER]), Reason)
+    both = query.replace("v.x, v.k", "v.x, u.n")
+    assert keys(both, [static, OTHER]) == Keys(("p",), {"u": ("n",)})
+
+
+def test_many_wide_branches_do_not_keep_the_analysis_for_long(monkeypatch):
+    wide = {f"c{number}": "int" for number in range(40)}
+    tables = [Source(f"t{number}", wide) for number in range(3)]
+    union = " UNION ALL ".join(f"SELECT * FROM {each.name}" for each in tables)
+    walks: list[Walk] = []
+    walk = analysis._walk
+
+    def counted(*given: Any) -> Walk:
+        walks.append(walk(*given))
+        return walks[-1]
+
+    monkeypatch.setattr(analysis, "_walk", counted)
+    found = keys(f"SELECT *, row_number() OVER (ORDER BY c0) AS r FROM ({union})", tables)
+    assert isinstance(found, Reason)
+    assert len(walks) <= 32
 
 
 def test_a_column_that_is_padded_is_no_key():

@@ -19,6 +19,7 @@ from freshline.sql.query.records import (
 from freshline.sql.strategy import (
     ASKED,
     BY_COST,
+    READINGS_DIFFER,
     Strategy,
     chosen,
     full,
@@ -129,6 +130,10 @@ def test_a_key_that_is_not_shown_is_named_first():
     never = choose(ViewPlan(KEEPS, UNBOUNDED, KEEPS, keys=hidden))
     assert never.code == "HOLISTIC"
     assert never.reason.startswith("computed in full: show usr as a column; percentile needs")
+    rewritten = choose(ViewPlan("joint", UNBOUNDED, KEEPS, keys=hidden), rewrote=True)
+    assert rewritten.reason.endswith("no predicate bounds the time; show usr as a column")
+    differ = Reason(READINGS_DIFFER, "our reading and Spark's are not the same")
+    assert choose(ViewPlan(KEEPS, UNBOUNDED, KEEPS, keys=differ)).code == READINGS_DIFFER
 
 
 def test_a_full_update_says_why():

@@ -26,18 +26,18 @@ def recompute_keys(increment: Increment) -> StagedUpdate:
     """Write the keys that the parents' changes touch anew."""
     keys = increment.plan.keys
     assert isinstance(keys, Keys)
-    types = [kind_of(increment.schema, column) for column in keys.columns]
     parents = {
         parent.name: (parent, keys.reads[parent.name.lower()])
         for parent in increment.parents
         if parent.name.lower() in keys.reads
     }
+    if not any(parent.changes.some for parent, _ in parents.values()):
+        return StagedUpdate(None)
+    types = [kind_of(increment.schema, column) for column in keys.columns]
     for parent, columns in parents.values():
         if [parent.kind(column) for column in columns] != types:
             raise NotIncrementalError("keys-unknown")
     changed = [_keys(*each) for each in parents.values() if each[0].changes.some]
-    if not changed:
-        return StagedUpdate(None)
     with held(reduce(DataFrame.unionAll, changed)) as touched:
         named = [keys.columns, *(columns for _, columns in parents.values())]
         may_join = increment.transaction.feeds_changes

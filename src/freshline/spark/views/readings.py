@@ -1,7 +1,8 @@
 """The second reading: what a view's plan rests on, confirmed from Spark's own plan of the query.
 
 The first reading is of the query's text (:mod:`freshline.sql`). Where Spark's analysed plan does
-not confirm one of its facts, the view is computed in full (docs/design/0062).
+not confirm one of its facts, the view is computed in full (docs/design/0062); keys alone are left
+out by themselves.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from freshline.sql.query.records import Decomposition, Keys, Reason, Source, Vie
 from freshline.sql.readings.comparison import Difference, differences, keyed, merged
 from freshline.sql.readings.plans import simplified
 from freshline.sql.readings.trees import Tree, parsed
-
-READINGS_DIFFER = "readings-differ"
+from freshline.sql.strategy import READINGS_DIFFER
 
 
 def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan) -> ViewPlan:

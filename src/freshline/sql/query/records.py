@@ -88,8 +88,8 @@ class Keys:
 
     Attributes:
         columns: Of the output, lower case; together they hold the key.
-        reads: By name of source, for every source that is not static: its columns that hold the
-            key, lower case, in the order of ``columns``.
+        reads: By name of source, for every source that is read and not static: its columns that
+            hold the key, lower case, in the order of ``columns``.
     """
 
     columns: tuple[str, ...]
