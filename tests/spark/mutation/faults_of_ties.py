@@ -113,8 +113,8 @@ TIES = (
         "sql/buckets/joins.py",
         (
             "a subquery's choice is one for times that are near",
-            "if any(matched.between(time, other) == (0, 0)",
-            "if any(matched.between(time, other) is not None",
+            "if any(matched.between(time, each) == (0, 0)",
+            "if any(matched.between(time, each) is not None",
         ),
     ),
     *faults_in(
