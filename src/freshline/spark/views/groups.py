@@ -98,8 +98,9 @@ def scope(
         )
     )
     types = [kinds[key] for key in order]
-    found = _found(changed, keys, types)
-    selected = _selections(changed, keys, types, found, (order, outputs), may_join=may_join)
+    once = _once(Held(keys, changed.is_in_driver))
+    found = _found(once, types)
+    selected = _selections(once, types, found, (order, outputs), may_join=may_join)
     if selected is None:
         return None
     earlier = None
@@ -122,14 +123,17 @@ def of_keys(
         named: What each table calls them, in their order.
         may_join: Whether rows can be told by a join with the keys too.
     """
-    keys = changed.frame
-    found = _found(changed, keys, types)
-    return _selections(changed, keys, types, found, named, may_join=may_join)
+    keys = _once(changed)
+    return _selections(keys, types, _found(keys, types), named, may_join=may_join)
+
+
+def _once(keys: Held) -> Held:
+    """Each key once; of those in the driver some may be there several times, which does no harm."""
+    return keys if keys.is_in_driver else Held(keys.frame.distinct(), is_in_driver=False)
 
 
 def _selections(
-    changed: Held,
-    keys: DataFrame,
+    keys: Held,
     types: Sequence[str],
     found: list[tuple[Any, ...]] | None,
     named: Sequence[Sequence[str]],
@@ -138,11 +142,12 @@ def _selections(
 ) -> list[Selection] | None:
     """The rows of the keys, by a condition where they were found, else by a join."""
     if found is None:
-        return _joined(changed, keys, named, types) if may_join else None
+        return _joined(keys, named, types) if may_join else None
     if not may_join or len(types) == 1 or len(found) <= MOST_COMPARED:
         return [Selection(_among(names, types, found)) for names in named]
-    keys = keys if changed.is_in_driver else keys.distinct()
-    return [Selection(_each_among(names, types, found), keys, tuple(names)) for names in named]
+    return [
+        Selection(_each_among(names, types, found), keys.frame, tuple(names)) for names in named
+    ]
 
 
 def _each_among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
@@ -157,14 +162,12 @@ def _each_among(names: Sequence[str], kinds: Sequence[str], rows: Sequence[tuple
     return " AND ".join(f"({term})" for term in terms)
 
 
-def _found(changed: Held, keys: DataFrame, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
+def _found(keys: Held, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
     """The keys as Python holds them, each once; None: more than are named, or not the same."""
     if not all(_has_literals(kind) for kind in types):
         return None
-    if not changed.is_in_driver:
-        keys = keys.distinct()
-    values = keys.selectExpr(*_values(keys, types))
-    if not changed.is_in_driver:
+    values = keys.frame.selectExpr(*_values(keys.frame, types))
+    if not keys.is_in_driver:
         values = values.limit(MOST_NAMED + 1)
     found = list(dict.fromkeys(tuple(row) for row in values.collect()))
     if any(_is_another(value) for row in found for value in row):
@@ -181,16 +184,12 @@ def _values(keys: DataFrame, types: Sequence[str]) -> list[str]:
     return [f"{_read(key, kind)} AS {key}" for key, kind in zip(keys.columns, types, strict=True)]
 
 
-def _joined(
-    changed: Held, keys: DataFrame, named: Sequence[Sequence[str]], types: Sequence[str]
-) -> list[Selection]:
+def _joined(keys: Held, named: Sequence[Sequence[str]], types: Sequence[str]) -> list[Selection]:
     """The rows of groups that are too many to be named."""
-    if not changed.is_in_driver:
-        keys = keys.distinct()
-    told = _spans_in_driver(keys, types) if changed.is_in_driver else _spans(keys, types)
+    told = (_spans_in_driver if keys.is_in_driver else _spans)(keys.frame, types)
     if told is None:
         return [Selection(NOWHERE) for _ in named]
-    return [Selection(_spanned(names, types, told), keys, tuple(names)) for names in named]
+    return [Selection(_spanned(names, types, told), keys.frame, tuple(names)) for names in named]
 
 
 def _spans(keys: DataFrame, types: Sequence[str]) -> dict[int, Span] | None:
