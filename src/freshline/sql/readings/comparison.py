@@ -57,8 +57,8 @@ def differences(plan: ViewPlan, query: Tree, sources: Sequence[Source]) -> list[
     streams = {source.name.lower() for source in sources if not source.static}
     buckets = plan.buckets if isinstance(plan.buckets, Buckets) else None
     merges = isinstance(plan.merge, Decomposition)
-    keyed = isinstance(plan.keys, Keys)
-    if isinstance(plan.appends, Reason) and buckets is None and not merges and not keyed:
+    has_keys = isinstance(plan.keys, Keys)
+    if isinstance(plan.appends, Reason) and buckets is None and not merges and not has_keys:
         return []
     found = list(_tables(query, {source.name.lower() for source in sources}))
     what = uncertain(query)
@@ -116,16 +116,12 @@ def bucketed(buckets: Buckets, query: Tree, streams: set[str]) -> list[Differenc
     at = _named(query, buckets.column)
     if at is None:
         return [Difference("the bucket", f"is the column {buckets.column}", "there is none")]
-    reader = Reader(columns)
-    relation = reader.read(query)
+    split, spans = _looked_at(query, at, columns)
     found = [
         Difference(f"the rows that tie among which {what} chooses", "in one bucket", "in several")
-        for what in Chooser(reader, streams).split(query, at)
+        for what in split
     ]
-    for name in sorted(streams):
-        mine = relation.span(name, at)
-        if mine is None:
-            continue
+    for name, mine in spans.items():
         reads = buckets.reads.get(name)
         fact = f"the rows of {name} on which a bucket depends"
         if reads is None:
@@ -152,20 +148,41 @@ def keyed(keys: Keys, query: Tree, sources: Sequence[Source]) -> list[Difference
         if at is None:
             found.append(Difference("the key", f"is the column {column}", "there is none"))
             continue
-        reader = Reader(
-            {name: keys.reads[name][place] if name in keys.reads else None for name in streams}
+        split, spans = _looked_at(
+            query,
+            at,
+            {name: keys.reads[name][place] if name in keys.reads else None for name in streams},
         )
-        relation = reader.read(query)
         found += [
             Difference(f"the rows that tie among which {what} chooses", "of one key", "of several")
-            for what in Chooser(reader, streams).split(query, at)
+            for what in split
         ]
-        for name in sorted(streams):
-            mine = relation.span(name, at)
-            if mine is not None and (name not in keys.reads or mine != SAME):
+        for name, mine in spans.items():
+            if name not in keys.reads or mine != SAME:
                 fact = f"the rows of {name} on which those of a key depend, told by {column}"
                 found.append(Difference(fact, "those of the key", "others as well"))
     return found
+
+
+def _looked_at(
+    query: Tree, at: Attribute, columns: Mapping[str, str | None]
+) -> tuple[list[str], dict[str, Span]]:
+    """On what rows with one value in a column of a plan depend.
+
+    Args:
+        query: The plan.
+        at: The column.
+        columns: By source that changes: its column by which its rows are told; None: by none.
+
+    Returns:
+        What chooses among rows that tie and can have several values in it; and by source that is
+        read, how far from the value the rows can lie that are looked at.
+    """
+    reader = Reader(columns)
+    relation = reader.read(query)
+    spans = {name: relation.span(name, at) for name in sorted(columns)}
+    split = Chooser(reader, columns.keys()).split(query, at)
+    return split, {name: span for name, span in spans.items() if span is not None}
 
 
 def merged(
