@@ -108,8 +108,6 @@ _BETTER_BOUNDED = (["KEEPS_ROWS", "UNBOUNDED"], ["JOIN_ACROSS_BATCHES", "UNBOUND
 """Why an unbounded join neither merges nor has buckets."""
 
 READINGS_DIFFER = "readings-differ"
-_TOLD_OF_KEYS = ("KEY_NOT_SHOWN", READINGS_DIFFER)
-"""Why there are no keys, where that can be mended."""
 
 _FULL: Mapping[str, str] = {
     "first-build": "it has no rows yet",
@@ -357,14 +355,12 @@ def _rewritten(plan: ViewPlan) -> Strategy:
         if merges
         else "which appending cannot undo"
     )
-    hint = ""
-    if isinstance(plan.keys, Reason) and plan.keys.code in _TOLD_OF_KEYS:
-        hint = f"; {plan.keys.message}"
+    told = "; ".join(reason.message for reason in (plan.buckets, *_told_of_keys(plan)))
     return Strategy(
         "full",
         PARENT_REWROTE,
         f"computed in full: a parent's rows were deleted or rewritten, {why}, and there are no"
-        f" buckets: {plan.buckets.message}{hint}",
+        f" buckets: {told}",
     )
 
 
@@ -376,9 +372,15 @@ def _never(plan: ViewPlan) -> Strategy:
     # That rows are kept cannot be helped, a missing bound can: with one there are buckets.
     if [reason.code for reason in reasons] in _BETTER_BOUNDED:
         reasons.reverse()
-    code = reasons[0].code
-    if isinstance(plan.keys, Reason) and plan.keys.code in _TOLD_OF_KEYS:
-        reasons.insert(0, plan.keys)
-        code = READINGS_DIFFER if plan.keys.code == READINGS_DIFFER else code
-    told = "; ".join(dict.fromkeys(reason.message for reason in reasons))
+    of_keys = _told_of_keys(plan)
+    differ = any(reason.code == READINGS_DIFFER for reason in of_keys)
+    code = READINGS_DIFFER if differ else reasons[0].code
+    told = "; ".join(dict.fromkeys(reason.message for reason in (*of_keys, *reasons)))
     return Strategy("full", code, f"computed in full: {told}")
+
+
+def _told_of_keys(plan: ViewPlan) -> list[Reason]:
+    """Why there are no keys, where that can be mended."""
+    if isinstance(plan.keys, Reason) and plan.keys.code in ("KEY_NOT_SHOWN", READINGS_DIFFER):
+        return [plan.keys]
+    return []
