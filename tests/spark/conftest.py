@@ -28,6 +28,8 @@ from freshline.spark.updates import SparkExecutor
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.text.reads import reads_of
 from freshline.times import rfc3339
+from tests.support.recorded_plans import plans as recorded_plans
+from tests.support.view_cases import SOURCES
 
 MIDNIGHT_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
@@ -239,3 +241,12 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     return Shop(tmp_path, spark)
+
+
+@pytest.fixture(scope="module")
+def empty(spark: SparkSession) -> SparkSession:
+    """A session in UTC with an empty view of each source."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    recorded_plans(session, SOURCES)
+    return session

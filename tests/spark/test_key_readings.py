@@ -1,4 +1,4 @@
-"""Keys are confirmed by Spark's own plan, and keys that are none are not, whoever claims them."""
+"""Spark's own plan confirms the keys that are found, and no other column that is claimed as one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Keys, Reason, ViewPlan
 from freshline.sql.strategy import READINGS_DIFFER
 from freshline.sql.text.reads import reads_of
-from tests.support.recorded_plans import plans as recorded_now
 from tests.support.share import share
 from tests.support.view_cases import SOURCES
 from tests.unit.sql.test_keys import FOUND, NONE
@@ -25,15 +24,6 @@ NOT = Reason("NOT_THIS_WAY", "in a test")
 NOTHING = ViewPlan(NOT, NOT, NOT)
 TRUE_AS_WELL = "SELECT o.usr, c.usr AS other FROM orders o JOIN clicks c ON o.usr <=> c.usr"
 """Both columns are the same key, of which one is enough."""
-
-
-@pytest.fixture(scope="module")
-def empty(spark):
-    """A session with an empty view of each source."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    recorded_now(session, SOURCES)
-    return session
 
 
 def claims(query: str) -> Iterator[Keys]:

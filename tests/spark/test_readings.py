@@ -46,15 +46,6 @@ ORDERS = [source for source in SOURCES if source.name == "orders"]
 BY_DATE = {"days": "d", "cal": "day"}
 
 
-@pytest.fixture(scope="module")
-def empty(spark):
-    """A session in UTC with an empty view of each source."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    recorded_now(session, SOURCES)
-    return session
-
-
 def test_recorded_plans_are_what_spark_makes_of_the_queries(empty):
     kept = json.loads(FILE.read_text())
     found = recorded_now(empty, SOURCES)

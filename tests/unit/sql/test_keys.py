@@ -207,13 +207,12 @@ def test_many_wide_branches_do_not_keep_the_analysis_for_long(monkeypatch):
     tables = [Source(f"t{number}", wide) for number in range(3)]
     union = " UNION ALL ".join(f"SELECT * FROM {each.name}" for each in tables)
     walks: list[Walk] = []
-    walk = analysis._walk
 
     def counted(*given: Any) -> Walk:
-        walks.append(walk(*given))
+        walks.append(Walk(*given))
         return walks[-1]
 
-    monkeypatch.setattr(analysis, "_walk", counted)
+    monkeypatch.setattr(analysis, "Walk", counted)
     found = keys(f"SELECT *, row_number() OVER (ORDER BY c0) AS r FROM ({union})", tables)
     assert isinstance(found, Reason)
     assert len(walks) <= 32

@@ -8,26 +8,26 @@ is that of the buckets (:mod:`freshline.sql.buckets.walk`), and its promise is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from sqlglot import exp
 
 from freshline.sql.buckets.differences import Contradiction
 from freshline.sql.buckets.relation import Kind, Relation
 from freshline.sql.buckets.ties import split_choice
-from freshline.sql.buckets.walk import Walk
+from freshline.sql.buckets.walk import Walk, sources_in
 from freshline.sql.query.nondeterministic import require_deterministic
 from freshline.sql.query.normal import UNNAMED, normalise, source_name
 from freshline.sql.query.records import Keys, Reason, Source
 from freshline.sql.query.scopes import is_limited
-from freshline.sql.query.unsupported import Unsupported, unsupported
+from freshline.sql.query.unsupported import Unsupported
 from freshline.sql.query.zone import zone
 from freshline.sql.text.canonical import unquote
 
 _EXACT = ("string", "boolean", "tinyint", "smallint", "int", "bigint")
-"""Types, with DECIMAL, of which equal values are the same value; times make buckets."""
+"""Types of keys, beside DECIMAL: values that are equal are the same. Times are left to buckets."""
 
 _MOST_COLUMNS = 3
 """Of one key: each is compared for each row."""
@@ -58,146 +58,121 @@ def keys(
     Returns:
         The keys; or a reason with a code of :func:`~freshline.sql.query.normal.normalise`, of
         :func:`~freshline.sql.query.nondeterministic.nondeterminism`, or of
-        :func:`~freshline.sql.buckets.timeline.buckets`. NO_KEY: there is no column of which each
-        row depends on rows with its value alone. KEY_NOT_SHOWN: there is, but the output has it
-        not.
+        :func:`~freshline.sql.buckets.timeline.buckets`. NO_KEY: whichever column is taken as the
+        key, rows depend on rows of other keys. KEY_NOT_SHOWN: a column would be a key, but it is
+        not in the output.
     """
     try:
         tree = normalise(query, sources)
         unquote(tree)
         require_deterministic(tree, functions=functions)
-        return _keys(tree, sources)
+        return _Search(tree, sources).found()
     except Unsupported as refusal:
         return refusal.reason
     except Contradiction:
         return Reason("CONTRADICTION", "the conditions on keys cannot be met together")
 
 
-def _keys(tree: exp.Query, sources: Sequence[Source]) -> Keys | Reason:
-    mentioned = {source_name(table) for table in tree.find_all(exp.Table) if table.this.name}
-    read = [source for source in sources if source.name.replace("`", "") in mentioned]
-    moving = [source for source in read if not source.static]
-    if not moving:
-        raise unsupported("STATIC", "the query reads nothing that changes")
-    same = _Equals(tree)
-    walks = iter(range(_MOST_WALKS))
-    held: dict[tuple[str, ...], str] = {}
-    names = [name.lower() for name in tree.named_selects]
-    for name in names:
-        if names.count(name) > 1 or name.startswith(UNNAMED) or len(held) == _MOST_COLUMNS:
-            continue
-        for known, columns in _choices(same.of(("", name)), tree, read, moving):
-            if next(walks, None) is None:
-                break
-            if _is_key(name, tree, read, known, columns):
-                held.setdefault(tuple(columns.values()), name)
-                break
-    if not held:
-        return _none(tree, read, moving, same, walks)
-    by_source = zip(*held, strict=True)
-    return Keys(
-        tuple(held.values()),
-        {source.name: columns for source, columns in zip(moving, by_source, strict=True)},
-    )
+class _Search:
+    """Looks for the keys of one query.
 
+    Args:
+        tree: The query, normalised.
+        sources: Every table that it reads.
 
-def _none(
-    tree: exp.Query,
-    read: Sequence[Source],
-    moving: Sequence[Source],
-    same: _Equals,
-    walks: Iterator[int],
-) -> Reason:
-    """Why there is no key: none at all, or none that is shown."""
-    hidden = _hidden(tree, read, moving, same, walks)
-    if hidden is None:
-        return Reason(
-            "NO_KEY", "there is no column of which each row depends on rows with its value alone"
+    Raises:
+        Unsupported: None of them changes (STATIC).
+    """
+
+    def __init__(self, tree: exp.Query, sources: Sequence[Source]) -> None:
+        self._tree = tree
+        self._read, self._moving = sources_in(tree, sources)
+        self._equal = _Equals(tree)
+        self._walks_left = _MOST_WALKS
+
+    def found(self) -> Keys | Reason:
+        """The keys, or why there are none."""
+        held: dict[tuple[str, ...], str] = {}
+        names = [name.lower() for name in self._tree.named_selects]
+        for name in names:
+            if names.count(name) > 1 or name.startswith(UNNAMED) or len(held) == _MOST_COLUMNS:
+                continue
+            for walk in self._walks(self._equal.of(("", name))):
+                output = walk.query(self._tree, "")
+                key = output.columns.get(("", name), {}).get("")
+                if key is not None and _depend_on(output, key, walk.columns):
+                    held.setdefault(tuple(walk.columns.values()), name)
+                    break
+        if not held:
+            return self._none()
+        by_source = zip(*held, strict=True)
+        return Keys(
+            tuple(held.values()),
+            {source.name: columns for source, columns in zip(self._moving, by_source, strict=True)},
         )
-    return Reason(
-        "KEY_NOT_SHOWN",
-        f"each row depends only on rows with the same {hidden}; if the view shows that column, only"
-        " the values of changed rows are computed again",
-    )
 
+    def _none(self) -> Reason:
+        """Why there is no key: none at all, or none that is shown."""
+        hidden = self._hidden()
+        if hidden is None:
+            return Reason(
+                "NO_KEY", "whichever column is taken as the key, rows depend on rows of other keys"
+            )
+        return Reason(
+            "KEY_NOT_SHOWN",
+            f"each row depends only on rows with the same {hidden}; if the view shows that column,"
+            " only the values of changed rows are computed again",
+        )
 
-def _hidden(
-    tree: exp.Query,
-    read: Sequence[Source],
-    moving: Sequence[Source],
-    same: _Equals,
-    walks: Iterator[int],
-) -> str | None:
-    """A column that would be a key if it were shown."""
-    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or is_limited(tree):
-        return None  # with one more column DISTINCT makes other rows
-    tables = {table.alias_or_name: source_name(table) for table in tree.find_all(exp.Table)}
-    for equal in same.sets():
-        for known, columns in _choices(equal, tree, read, moving):
-            if next(walks, None) is None:
-                return None
-            rows = _walk(read, known, columns).rows(tree)
+    def _hidden(self) -> str | None:
+        """A column that would be a key if it were shown."""
+        tree = self._tree
+        if not isinstance(tree, exp.Select) or tree.args.get("distinct") or is_limited(tree):
+            return None  # with one more column DISTINCT makes other rows
+        tables = {table.alias_or_name: source_name(table) for table in tree.find_all(exp.Table)}
+        for walk in chain.from_iterable(map(self._walks, self._equal.sets())):
+            rows = walk.rows(tree)
             for (alias, name), fields in rows.columns.items():
                 key = fields.get("")
-                if key is not None and _depend_on(rows, key, columns):
+                if key is not None and _depend_on(rows, key, walk.columns):
                     return f"{name} of {tables[alias]}" if alias in tables else name
-    return None
+        return None
+
+    def _walks(self, equal: AbstractSet[Column]) -> Iterator[Walk]:
+        """Walks that follow columns of one type, each with one of every source that changes.
+
+        Args:
+            equal: Columns of the query that may be equal.
+        """
+        for known in self._of_each_type(equal):
+            options = [
+                [name for name in map(str.lower, each.columns) if (each.name, name) in known]
+                for each in self._moving
+            ]
+            for names in islice(product(*options), min(_MOST_CHOICES, self._walks_left)):
+                self._walks_left -= 1
+                columns = dict(zip((each.name for each in self._moving), names, strict=True))
+                yield Walk(self._read, columns, zone("UTC"), _kind_among(known))
+
+    def _of_each_type(self, equal: AbstractSet[Column]) -> Iterator[AbstractSet[Column]]:
+        """The columns of sources among these, by source and name, those of each type together."""
+        by_name = {source.name.replace("`", ""): source for source in self._read}
+        of_type: dict[str, set[Column]] = {}
+        for table in self._tree.find_all(exp.Table):
+            source = by_name.get(source_name(table)) if table.this.name else None
+            for column, kind in source.columns.items() if source is not None else ():
+                assert source is not None
+                name = column.lower()
+                if (table.alias_or_name, name) in equal and name not in source.padded:
+                    of_type.setdefault(kind.strip().lower(), set()).add((source.name, name))
+        for kind, known in of_type.items():
+            if kind in _EXACT or kind.startswith("decimal("):
+                yield known
 
 
-def _choices(
-    equal: AbstractSet[Column],
-    tree: exp.Query,
-    read: Sequence[Source],
-    moving: Sequence[Source],
-) -> Iterator[tuple[AbstractSet[Column], Mapping[str, str]]]:
-    """Columns of the sources that may be one key, all of one type; and one of each that changes.
-
-    Args:
-        equal: Columns of the query that may be equal.
-    """
-    by_name = {source.name.replace("`", ""): source for source in read}
-    of_type: dict[str, set[Column]] = {}
-    for table in tree.find_all(exp.Table):
-        source = by_name.get(source_name(table)) if table.this.name else None
-        for column, kind in source.columns.items() if source is not None else ():
-            assert source is not None
-            name = column.lower()
-            if (table.alias_or_name, name) in equal and name not in source.padded:
-                of_type.setdefault(kind.strip().lower(), set()).add((source.name, name))
-    for kind, known in of_type.items():
-        if kind not in _EXACT and not kind.startswith("decimal("):
-            continue
-        options = [
-            [name for name in map(str.lower, each.columns) if (each.name, name) in known]
-            for each in moving
-        ]
-        for columns in islice(product(*options), _MOST_CHOICES):
-            yield known, {each.name: name for each, name in zip(moving, columns, strict=True)}
-
-
-def _is_key(
-    name: str,
-    tree: exp.Query,
-    read: Sequence[Source],
-    known: AbstractSet[Column],
-    columns: Mapping[str, str],
-) -> bool:
-    """Whether rows of the output with one value in ``name`` depend on rows with it alone.
-
-    Args:
-        known: The columns of sources that are followed, by source and name.
-        columns: By name of source that changes: the one that has to have the value.
-    """
-    output = _walk(read, known, columns).query(tree, "")
-    key = output.columns.get(("", name), {}).get("")
-    return key is not None and _depend_on(output, key, columns)
-
-
-def _walk(read: Sequence[Source], known: AbstractSet[Column], columns: Mapping[str, str]) -> Walk:
-    def kind(source: Source, column: str) -> Kind | None:
-        return "key" if (source.name, column.lower()) in known else None
-
-    return Walk(read, columns, zone("UTC"), kind)
+def _kind_among(known: AbstractSet[Column]) -> Callable[[Source, str], Kind | None]:
+    """What makes these columns keys, and no others."""
+    return lambda source, column: "key" if (source.name, column.lower()) in known else None
 
 
 def _depend_on(rows: Relation, key: str, columns: Mapping[str, str]) -> bool:

@@ -20,9 +20,9 @@ from freshline.sql.buckets.differences import Contradiction, is_infinite
 from freshline.sql.buckets.relation import Range, Relation
 from freshline.sql.buckets.ties import split_choice
 from freshline.sql.buckets.times import kind_of_type
-from freshline.sql.buckets.walk import Walk
+from freshline.sql.buckets.walk import Walk, sources_in
 from freshline.sql.query.nondeterministic import require_deterministic
-from freshline.sql.query.normal import UNNAMED, normalise, source_name
+from freshline.sql.query.normal import UNNAMED, normalise
 from freshline.sql.query.records import Buckets, Reads, Reason, Source
 from freshline.sql.query.unsupported import Unsupported, unsupported
 from freshline.sql.query.zone import Zone, zone
@@ -73,11 +73,7 @@ def buckets(
 
 
 def _best(tree: exp.Query, sources: Sequence[Source], session: Zone, column: str | None) -> Buckets:
-    mentioned = {source_name(table) for table in tree.find_all(exp.Table) if table.this.name}
-    read = [source for source in sources if source.name.replace("`", "") in mentioned]
-    moving = [source for source in read if not source.static]
-    if not moving:
-        raise unsupported("STATIC", "the query reads nothing that changes")
+    read, moving = sources_in(tree, sources)
     first: Reason | None = None
     for columns in _choices(moving):
         found = _with(tree, read, columns, session, column)

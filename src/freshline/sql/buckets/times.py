@@ -411,8 +411,9 @@ def _first_of(times: Times, one: str, other: str) -> str | None:
 def _is_there(relation: Relation, sides: Sequence[Padded], both: Sequence[str]) -> bool:
     """Whether each row has one of the two times, but for those that depend on NULL times only.
 
-    A row of a full join has its left side or its right one, of which each must have one of the
-    times, if nothing was missing in these before, and the row is not itself missing beside another.
+    A row of a full join has its left side or its right one. So each side must have one of the
+    times, and nothing may have been missing in it before. Nor may the row as a whole be missing
+    where a later join keeps another row without a match.
 
     Args:
         relation: The rows.

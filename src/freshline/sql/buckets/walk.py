@@ -29,6 +29,22 @@ def time_of(source: Source, column: str) -> Kind | None:
     return kind_of_type(source.columns[column])
 
 
+def sources_in(
+    tree: exp.Query, sources: Sequence[Source]
+) -> tuple[Sequence[Source], Sequence[Source]]:
+    """The sources that a normalised query reads, and those of them that change.
+
+    Raises:
+        Unsupported: None of them changes (STATIC).
+    """
+    mentioned = {source_name(table) for table in tree.find_all(exp.Table) if table.this.name}
+    read = [source for source in sources if source.name.replace("`", "") in mentioned]
+    moving = [source for source in read if not source.static]
+    if not moving:
+        raise unsupported("STATIC", "the query reads nothing that changes")
+    return read, moving
+
+
 class Walk:
     """One walk, with one event-time column for each source that changes.
 
