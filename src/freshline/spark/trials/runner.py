@@ -231,6 +231,7 @@ class _Trial:
         views = self._views(str(storage))
         steps = 0
         recomputes = isinstance(self.plan.keys, Keys) or "group-merge" in self.lanes
+        # The first deletion follows on the first rows and one insertion for each parent, or two.
         least = 2 + max(2, len(self.table.parents)) if recomputes else _LEAST_STEPS
         for step, action in enumerate(self._steps(inputs, constants)):
             if self.case is None and step >= least and time.monotonic() > deadline_s:

@@ -23,7 +23,7 @@ from freshline.sql.text.reads import quoted_column
 
 
 def recompute_keys(increment: Increment) -> StagedUpdate:
-    """Write the keys that the parents' changes touch anew."""
+    """Compute the keys of the rows that changed in the parents again."""
     keys = increment.plan.keys
     assert isinstance(keys, Keys)
     parents = {
