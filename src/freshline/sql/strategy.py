@@ -349,12 +349,15 @@ def _undone(plan: ViewPlan, *, rewrote: bool) -> bool:
 
 def _rewritten(plan: ViewPlan) -> Strategy:
     assert isinstance(plan.buckets, Reason)
-    merges = isinstance(plan.merge, Decomposition)
-    why = (
-        "which states cannot undo, and its output does not show which group a row is of"
-        if merges
-        else "which appending cannot undo"
-    )
+    if not isinstance(plan.merge, Decomposition):
+        why = "which appending cannot undo"
+    elif len(plan.merge.partials) > 1:
+        why = (
+            "which states cannot undo, and groups that are kept in several states (as for"
+            " several DISTINCT) are not computed alone"
+        )
+    else:
+        why = "which states cannot undo, and its output does not show which group a row is of"
     told = "; ".join(reason.message for reason in (plan.buckets, *_told_of_keys(plan)))
     return Strategy(
         "full",

@@ -152,7 +152,11 @@ def test_a_full_update_says_why():
         )
     rewritten = choose(ViewPlan(KEEPS, UNBOUNDED, MERGE), rewrote=True)
     assert rewritten.code == "parent-rewrote"
+    assert "its output does not show which group a row is of" in rewritten.reason
     assert rewritten.reason.endswith("there are no buckets: no predicate bounds the time")
+    several = replace(MERGE, partials=MERGE.partials * 2)
+    rewritten = choose(ViewPlan(KEEPS, UNBOUNDED, several), rewrote=True)
+    assert "groups that are kept in several states" in rewritten.reason
     assert full("requested").reason == "computed in full: that was asked for"
     assert all(full(code).name == "full" for code in ASKED if code not in BY_COST)
 
