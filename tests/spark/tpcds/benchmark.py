@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import sqlglot
 from pyspark.sql import SparkSession
 
 from tests.spark.spelling.words import blocks, cut, split, text
@@ -64,6 +65,14 @@ def query(name: str) -> str:
     folder = _queries()
     assert folder is not None
     return (folder / f"{name}.sql").read_text("utf-8").strip().rstrip(";")
+
+
+def all_rows(name: str) -> str:
+    """A query without its outermost ORDER BY and LIMIT."""
+    found = sqlglot.parse_one(query(name), read="spark")
+    found.set("order", None)
+    found.set("limit", None)
+    return found.sql(dialect="spark")
 
 
 def generate(folder: Path, scale: float) -> None:

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,9 +47,13 @@ class TpcDs:
     Args:
         spark: Any session.
         folder: For data, tables and views; one that an earlier process filled is gone on with.
+        text_of: A query by its name.
     """
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, text_of: Callable[[str], str] = query
+    ) -> None:
+        self._text_of = text_of
         self.proving = Proving(Shop(folder, session_in(spark, "UTC")))
         self.spark = self.proving.shop.session
         self.judge = self.spark.newSession()
@@ -77,8 +81,8 @@ class TpcDs:
         for name in names:
             for each, frame in self._empty.items():
                 frame.createOrReplaceTempView(each)
-            self._show_statics(query(name))
-            self.texts[name] = as_view(query(name), self.judge)
+            self._show_statics(self._text_of(name))
+            self.texts[name] = as_view(self._text_of(name), self.judge)
             self.proving.view(name, over_statics(self.texts[name], self.statics))
         began_s = time.monotonic()
         self.plans = self.proving.plan()
