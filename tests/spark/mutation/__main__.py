@@ -22,7 +22,7 @@ from tests.spark.mutation import faults
 from tests.spark.mutation.judging import ZONE, Judges, Verdict
 from tests.spark.mutation.mends import FOREIGN_SOURCES, MENDS, Mend
 from tests.spark.mutation.page import Record, rows_of, written
-from tests.spark.mutation.queries import ALL, TRIED
+from tests.spark.mutation.queries import ALL, KEYED, TRIED
 from tests.spark.views.proving import session_in
 
 OPEN = ("gives up", "not reached", "not found", "stale")
@@ -70,7 +70,7 @@ def main() -> None:
     ]
     work = Path(tempfile.mkdtemp(prefix="mutation-"))
     spark = started(work)
-    judges = Judges(session_in(spark, ZONE), work, ALL, TRIED)
+    judges = Judges(session_in(spark, ZONE), work, (*ALL, *KEYED), TRIED)
     for fault in wanted:
         if time.monotonic() - began_s > arguments.seconds:
             break

@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from unittest.mock import patch
 
@@ -26,12 +25,14 @@ from freshline.sql.strategy import READINGS_DIFFER
 from tests.spark.conftest import Shop
 from tests.spark.mutation.applying import StaleError, applied
 from tests.spark.mutation.fault import Fault
+from tests.spark.mutation.faults_of_keys import KEYS, PATHS_OF_KEYS, UPDATES_OF_KEYS
 from tests.spark.mutation.faults_of_strategies import STRATEGIES
 from tests.spark.mutation.faults_of_ties import SECOND
 from tests.spark.mutation.mends import SECOND_TOO, Mend
+from tests.spark.mutation.queries import KEYED, KEYS_TRIED, MUTATED
 from tests.spark.views.proving import Proving, over_statics
+from tests.spark.views.selecting import wrongly_selected
 from tests.support.agreement import disagreements
-from tests.support.view_cases import SOURCES
 
 _ARROW = {"int": pa.int32(), "string": pa.string(), "date": pa.date32(),
           "timestamp": pa.timestamp("us", "UTC")}  # fmt: skip
@@ -75,7 +76,7 @@ class Judges:
         folder: Path,
         queries: Iterable[str],
         tried: Iterable[str],
-        sources: Sequence[Source] = SOURCES,
+        sources: Sequence[Source] = MUTATED,
     ) -> None:
         self._session = session
         self._proving = Proving(Shop(folder, session))
@@ -98,11 +99,7 @@ class Judges:
         self._types: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._sources: dict[str, tuple[Remembered, str, list[Source]]] = {}
         self._known: dict[str, ViewPlan] = {}
-
-    @cached_property
-    def _first(self) -> dict[str, ViewPlan | str]:
-        """The first reading of each query without a fault; to be asked for before one is put in."""
-        return {query: self._first_reading(query) for query in self._names}
+        self._first: dict[str, ViewPlan | str] = {}
 
     def judge(self, fault: Fault) -> Verdict:
         """Analyses with the fault, and tries what only trials can find."""
@@ -111,14 +108,22 @@ class Judges:
                 with applied(fault):
                     broken = next(disagreements(), "")
                 return Verdict("law", *broken.split(": ", 1)) if broken else Verdict("not found")
-            if fault in STRATEGIES:
-                plans = {query: self._without(query) for query in self._tried}
+            if fault in PATHS_OF_KEYS:
+                with applied(fault):
+                    wrong = next(wrongly_selected(self._session), "")
+                return Verdict("law", wrong) if wrong else Verdict("not found")
+            if fault in (*STRATEGIES, *UPDATES_OF_KEYS):
+                tried = KEYS_TRIED if fault in UPDATES_OF_KEYS else self._tried
+                plans = {query: self._without(query) for query in tried}
                 with applied(fault):
                     return self._tries(plans)
-            first = self._first
+            asked = KEYED if fault in KEYS else self._names
+            for query in asked:
+                if query not in self._first:
+                    self._first[query] = self._first_reading(query)
             with applied(fault):
-                readings = {query: self._first_reading(query) for query in self._names}
-            changed = [query for query in self._names if readings[query] != first[query]]
+                readings = {query: self._first_reading(query) for query in asked}
+            changed = [query for query in asked if readings[query] != self._first[query]]
             for query in changed:
                 self._without(query)
             with applied(fault):

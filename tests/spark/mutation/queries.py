@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from freshline.sql.query.records import Source
 from tests.support.recorded_plans import CHOOSING
+from tests.support.view_cases import SOURCES
+from tests.unit.sql.test_keys import FOUND, NONE
 
 H = "date_trunc('hour', ts)"
 MERGING = (
@@ -345,6 +348,60 @@ TRIED = (
     *(BY_TIME[16], MERGING[17], APPENDING[5], MERGING[31]),
 )
 """Views that go through every strategy."""
+
+MARKS = Source("marks", {"code": "bigint", "name": "string", "usr": "int", "score": "double"})
+"""Types that the other tables of the list have not."""
+
+MUTATED = (*SOURCES, MARKS)
+"""Every table that queries of the list read."""
+
+NEWEST_OF_A_KEY = (
+    "SELECT usr, id, amount FROM orders QUALIFY row_number() OVER (PARTITION BY usr"
+    " ORDER BY id DESC, amount, ts, shipped) = 1"
+)
+WITHOUT_A_PARTNER = "SELECT o.usr, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr"
+EITHER_SIDE = "SELECT usr, o.id AS o, c.id AS c FROM orders o FULL OUTER JOIN clicks c USING (usr)"
+OF_TWO_COLUMNS = (
+    "SELECT o.usr, o.id, count(*) OVER (PARTITION BY o.usr, o.id) AS n FROM orders o"
+    " LEFT ANTI JOIN clicks c ON c.usr <=> o.usr AND c.n = o.id"
+)
+OTHER_NAMES = "SELECT o.id AS k, o.amount, c.n FROM orders o LEFT JOIN clicks c ON c.usr = o.id"
+OF_TEXTS = "SELECT name, code, rank() OVER (PARTITION BY name ORDER BY code) AS r FROM marks"
+KEYS_TRIED = (
+    *(NEWEST_OF_A_KEY, WITHOUT_A_PARTNER, EITHER_SIDE),
+    *(OF_TWO_COLUMNS, OTHER_NAMES, OF_TEXTS),
+)
+"""Views that only key-recompute keeps up."""
+
+KEYED = (
+    *KEYS_TRIED,
+    *FOUND,
+    *(query for query in NONE if "1 PRECEDING" not in query),
+    "SELECT usr, sum(id) OVER (ORDER BY usr DESC) AS s FROM orders",
+    (
+        "SELECT usr, sum(id) OVER (ORDER BY usr RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+        " AS s FROM orders"
+    ),
+    "SELECT o.usr, c.n FROM orders o LEFT JOIN clicks c ON c.usr = o.usr OR c.n > o.id",
+    "SELECT o.usr, m.score FROM orders o LEFT JOIN marks m ON m.code = o.usr",
+    "SELECT o.usr, m.score FROM orders o LEFT JOIN marks m ON m.name = o.usr",
+    "SELECT o.id, m.usr FROM orders o FULL JOIN marks m ON m.score = o.usr AND m.usr = m.score",
+    "SELECT score, code, rank() OVER (PARTITION BY score ORDER BY code) AS r FROM marks",
+    (
+        "SELECT least(o.usr, c.usr, 2) AS usr, o.id FROM orders o LEFT JOIN clicks c"
+        " ON c.usr = o.usr"
+    ),
+    "SELECT usr FROM orders WHERE usr IN (SELECT max(usr) FROM clicks) AND id > 2",
+    "SELECT o.usr, o.id FROM orders o LEFT SEMI JOIN clicks c ON c.usr = o.usr AND c.n < o.id",
+    "SELECT o.usr, o.id FROM orders o LEFT ANTI JOIN clicks c ON c.n = o.id",
+    "SELECT c.usr, o.id FROM clicks c FULL JOIN orders o ON c.usr <=> o.usr",
+    (
+        "SELECT o.usr, u.r FROM orders o LEFT JOIN (SELECT usr, row_number() OVER (ORDER BY name)"
+        " AS r FROM users) u ON u.usr = o.usr"
+    ),
+    "SELECT usr, id FROM orders UNION SELECT n, id FROM clicks WHERE usr > 1",
+)
+"""Views that have keys, or seem to."""
 
 OF_A_DAY = tuple(
     CHOOSING[name].replace("CAST(ts AS DATE) AS d, ", "")
