@@ -19,7 +19,7 @@ from freshline.project.load import load_project
 from freshline.spark.analysis import analyse
 from freshline.spark.trials.runner import try_view, try_views
 from freshline.spark.trials.tables import Tables
-from freshline.spark.views import bucket, group
+from freshline.spark.views import bucket, changes, group
 from freshline.spark.views.partials import rows_of_changes
 from freshline.sql.query.records import Buckets, Decomposition, Keys, Reads, ViewPlan
 from tests.support.share import WHOLE
@@ -181,6 +181,22 @@ def test_a_case_that_was_kept_fails_again_at_the_same_step(tried, shop, tmp_path
     assert tried_again(shop, folder).outcome == "passed"
     case = json.loads((folder / "case.json").read_text())
     assert [each["step"] for each in case["history"] if "delete" in each] == [3]
+
+
+def test_rows_that_move_from_key_to_key_are_missed(tried, monkeypatch):
+    """Not only rows that come and go: what they were before an update is a change as well."""
+    feed = changes.Changes._feed
+    monkeypatch.setattr(
+        changes.Changes, "_feed", lambda each: feed(each).where("_change_type <> 'update_preimage'")
+    )
+    found = tried(
+        "SELECT usr, id FROM orders QUALIFY row_number() OVER (PARTITION BY usr ORDER BY id DESC,"
+        " amount) = 1"
+    )
+    assert (found.outcome, found.steps) == ("failed", 4)
+    assert found.difference is not None
+    assert found.difference.strategy == "key-recompute"
+    assert '"set"' in Path(found.evidence, "case.json").read_text()
 
 
 def without_sum(plan: ViewPlan) -> ViewPlan:

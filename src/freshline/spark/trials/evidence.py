@@ -2,7 +2,7 @@
 
 The folder holds freshline.yml, the parents as base tables over feeds of Parquet files (one file
 for each insertion), copies of the static tables, the view over these, and ``case.json``: what
-went wrong, and everything that was done to the tables step by step, deletions included.
+went wrong, and everything that was done to the tables step by step, deletions and updates too.
 ``freshline validate --try`` in the folder does the same again instead of what it would generate.
 """
 
@@ -102,7 +102,9 @@ def _write(
     for number, done in enumerate(tables.history):
         entry: dict[str, Any] = {"step": done.step, "table": done.table}
         if done.rows is None:
-            entry |= {"delete": done.deleted, "by": "Spark" if done.by_spark else "delta-rs"}
+            kind = "update" if done.values else "delete"
+            entry |= {kind: done.where, "by": "Spark" if done.by_spark else "delta-rs"}
+            entry |= {"set": done.values} if done.values else {}
         else:
             is_static = done.table in statics.values()
             file = f"{'rows' if is_static else 'feed'}/{done.table}/{number:04}.parquet"
@@ -157,8 +159,9 @@ def kept_case(project: Project, table: TableDef) -> Case | None:
             entry["step"],
             entry["table"],
             pq.read_table(project.root / entry["insert"]) if "insert" in entry else None,
-            entry.get("delete", ""),
+            entry.get("delete") or entry.get("update", ""),
             entry.get("by") == "Spark",
+            entry.get("set", {}),
         )
         for entry in case["history"]
     ]

@@ -49,8 +49,8 @@ BUDGET_S = 8.0
 """Of a track, for each view."""
 
 _LEAST_STEPS, _MOST_STEPS = 3, 14
-"""The first build and two changes are made, however long they take; up to the first deletion where
-rows that are no more are looked for by a strategy of their own."""
+"""The first build and two changes are made, however long they take; up to the first deletion and
+update where rows that are no more are looked for by a strategy of their own."""
 
 _ROWS, _MORE_ROWS, _MOST_ROWS = 12, 6, 60
 _LARGEST_LIMIT = 30
@@ -284,7 +284,7 @@ class _Trial:
             self._tables.insert(name, inputs.rows(name, count))
 
     def _actions(self, inputs: Inputs) -> Iterator[Callable[[], None]]:
-        """What happens to the parents: one alone first, then deletions, then all."""
+        """What happens to the parents: one alone first, then rows go or move, then all."""
         parents = self.table.parents
 
         def insert(*names: str, rows: int = _MORE_ROWS) -> Callable[[], None]:
@@ -305,7 +305,7 @@ class _Trial:
         for name in parents if len(parents) > 1 else parents * 2:
             yield insert(name)
         for part, name in enumerate(cycle(parents)):
-            yield partial(self._tables.delete, name, part)
+            yield partial(self._tables.take_away, name, part)
             yield insert(*parents)
             # Of one row each the log tells the times: nothing is read for them.
             yield insert(*parents, rows=1)

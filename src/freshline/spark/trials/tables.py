@@ -28,16 +28,18 @@ class Done:
     Attributes:
         step: Of the trial, from 0.
         table: Its name.
-        rows: Rows inserted; None: rows were deleted.
-        deleted: A condition; "": rows were inserted.
+        rows: Rows inserted; None: rows were deleted or updated.
+        where: A condition that holds for these; "": rows were inserted.
         by_spark: Whether the condition is SQL of Spark, else of delta-rs.
+        values: Their new values by column, as SQL; none: they were deleted.
     """
 
     step: int
     table: str
     rows: pa.Table | None = None
-    deleted: str = ""
+    where: str = ""
     by_spark: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Tables:
     schemas: Mapping[str, StructType]
     step: int = 0
     history: list[Done] = field(default_factory=list)
-    _keys: dict[str, list[str]] = field(default_factory=dict)
+    _keys: dict[str, list[tuple[str, str | int | None]]] = field(default_factory=dict)
 
     @property
     def arrow(self) -> dict[str, pa.Schema]:
@@ -88,7 +90,12 @@ class Tables:
             if pa.types.is_string(each.type) or pa.types.is_integer(each.type):
                 values = Counter(row[each.name] for row in rows)
                 value, _ = values.most_common(1)[0]
-                self._keys[name] = [*self._keys.get(name, []), _equals(each.name, value)]
+                self._keys[name] = [*self._keys.get(name, []), (each.name, value)]
+
+    def take_away(self, name: str, part: int) -> None:
+        """Delete the rows of a key, and move those of another to a third one."""
+        self.delete(name, part)
+        self.update(name, part)
 
     def delete(self, name: str, part: int) -> None:
         """Delete the rows of a key, or about a third of them where no column can be a key.
@@ -99,11 +106,28 @@ class Tables:
         """
         keys = self._keys.get(name)
         if keys:
-            self.again(Done(self.step, name, deleted=keys[part % len(keys)]))
+            self.again(Done(self.step, name, where=_equals(*keys[part % len(keys)])))
         else:
             columns = [backquoted(each) for each in self._hashed(name)]
             condition = f"pmod(hash({', '.join(columns)}), {_PARTS}) = {part % _PARTS}"
-            self.again(Done(self.step, name, deleted=condition, by_spark=True))
+            self.again(Done(self.step, name, where=condition, by_spark=True))
+
+    def update(self, name: str, part: int) -> None:
+        """Move the rows of a key to another key of the same column, where there are two.
+
+        Args:
+            name: Of the table.
+            part: Decides which: the next key after the one that is deleted.
+        """
+        keys = self._keys.get(name, [])
+        for at in range(part + 1, part + 1 + len(keys)):
+            column, value = keys[at % len(keys)]
+            for other_column, other in keys:
+                if other_column == column and other not in (value, None):
+                    values = {_quoted(column): _literal(other)}
+                    where = _equals(column, value)
+                    self.again(Done(self.step, name, where=where, values=values))
+                    return
 
     def again(self, done: Done) -> None:
         """Do what was done in another trial, or decided in this one."""
@@ -117,9 +141,13 @@ class Tables:
             )
             self._committed(done.table)
         elif done.by_spark:
-            self.session.sql(f"DELETE FROM delta.{backquoted(path)} WHERE {done.deleted}")
+            self.session.sql(f"DELETE FROM delta.{backquoted(path)} WHERE {done.where}")
         else:
-            deltalake.DeltaTable(path).delete(done.deleted)
+            table = deltalake.DeltaTable(path)
+            if done.values:
+                table.update(dict(done.values), predicate=done.where)
+            else:
+                table.delete(done.where)
             self._committed(done.table)
         self.history.append(done)
 
@@ -144,9 +172,13 @@ class Tables:
 
 def _equals(column: str, value: str | int | None) -> str:
     """A condition as delta-rs reads it."""
-    name = '"' + column.replace('"', '""') + '"'
-    if value is None:
-        return f"{name} IS NULL"
-    return f"{name} = " + (
-        "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-    )
+    name = _quoted(column)
+    return f"{name} IS NULL" if value is None else f"{name} = {_literal(value)}"
+
+
+def _quoted(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _literal(value: str | int | None) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
