@@ -33,8 +33,10 @@ KEYS = (
         "sql/buckets/keys.py",
         (
             "any column that goes through is a key",
-            "if key is not None and _depend_on(output, key, walk.columns):\n"
-            "                    held",
+            (
+                "if key is not None and _depend_on(output, key, walk.columns):\n"
+                "                    held"
+            ),
             "if key is not None:\n                    held",
         ),
         (
@@ -74,8 +76,8 @@ KEYS = (
         ),
         (
             "a column of any type is equal to a key",
-            'return lambda source, column: "key" if (source.name, column.lower()) in known else None',
-            'return lambda source, column: "key"',
+            '"key" if (source.name, column.lower()) in known else None',
+            '"key"',
         ),
         ("a DOUBLE is a key", '("string", "boolean",', '("string", "double",'),
     ),
@@ -104,11 +106,6 @@ KEYS = (
             "isinstance(holder, exp.In)\n            and id(holder) in kept\n",
             "isinstance(holder, exp.In)\n            and holder.parent\n",
         ),
-        (
-            "IN looks at the rows of its value whatever its subquery groups by",
-            "and _needs_rows(body)\n        ):",
-            "and body\n        ):",
-        ),
     ),
     *faults_in(
         "sql/query/normal.py",
@@ -123,14 +120,18 @@ KEYS = (
         (
             "whatever a window is partitioned by is the key",
             "for member in times.fields(key).values():\n            yield",
-            "for member in times.fields(key).values() or times.relation.own_times():\n"
-            "            yield",
+            (
+                "for member in times.fields(key).values() or times.relation.own_times():\n"
+                "            yield"
+            ),
         ),
         (
             "a frame without bounds over keys holds one key",
             "    if frame is not None:\n        yield time, (",
-            "    if frame is None:\n        frame = 0, 0\n    if frame is not None:\n"
-            "        yield time, (",
+            (
+                "    if frame is None:\n        frame = 0, 0\n    if frame is not None:\n"
+                "        yield time, ("
+            ),
         ),
     ),
     *(
@@ -204,8 +205,8 @@ UPDATES_OF_KEYS = (
         ),
         (
             "a value beside NULL is not looked for",
-            'values = ", ".join(_written(value, kind) for (value,) in rows if value is not None)',
-            'values = ", ".join(_written(value, kind) for (value,) in rows[1:] if value is not None)',
+            "_written(value, kind) for (value,) in rows if value is not None",
+            "_written(value, kind) for (value,) in rows[1:] if value is not None",
         ),
     ),
     *faults_in(
@@ -235,8 +236,8 @@ PATHS_OF_KEYS = (
         ("of many keys the last one is not named", ".limit(MOST_NAMED + 1)", ".limit(MOST_NAMED)"),
         (
             "keys of several columns are named by their first values",
-            "list(dict.fromkeys((value,) for value in column)) for column in zip(*rows, strict=True)",
-            "[(value,) for value in column[:MOST_COMPARED]] for column in zip(*rows, strict=True)",
+            "list(dict.fromkeys((value,) for value in column))",
+            "[(value,) for value in column[:MOST_COMPARED]]",
         ),
         (
             "no key between the first and the last is NULL",

@@ -385,7 +385,29 @@ KEYED = (
     "SELECT o.usr, c.n FROM orders o LEFT JOIN clicks c ON c.usr = o.usr OR c.n > o.id",
     "SELECT o.usr, m.score FROM orders o LEFT JOIN marks m ON m.code = o.usr",
     "SELECT o.usr, m.score FROM orders o LEFT JOIN marks m ON m.name = o.usr",
-    "SELECT o.id, m.usr FROM orders o FULL JOIN marks m ON m.score = o.usr AND m.usr = m.score",
+    ("SELECT o.usr, m.code FROM orders o LEFT JOIN marks m ON m.score = o.usr AND m.usr = m.score"),
+    # No NULLs are left: what tells of rows of other keys is the range alone.
+    "SELECT usr FROM orders WHERE usr > 0 AND (usr IN (SELECT usr FROM clicks) OR id > 3)",
+    "SELECT usr, sum(id) OVER (ORDER BY usr) AS s FROM orders WHERE usr > 0",
+    (
+        "SELECT usr, rank() OVER (ORDER BY amount) AS r, count(*) OVER (PARTITION BY usr) AS n"
+        " FROM orders WHERE usr > 0"
+    ),
+    "SELECT usr FROM orders WHERE usr > 0 UNION SELECT id FROM orders WHERE id > 0",
+    (
+        "SELECT usr FROM orders o WHERE usr IN (SELECT usr FROM clicks) AND EXISTS"
+        " (SELECT 1 FROM clicks c WHERE c.usr <> o.usr)"
+    ),
+    "SELECT o.usr FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr AND c.usr = o.id",
+    "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr WHERE c.usr <=> o.usr",
+    (
+        "SELECT coalesce(o.usr, c.usr) AS usr, u.name FROM users u LEFT JOIN orders o"
+        " ON o.usr = u.usr LEFT JOIN clicks c ON c.usr = u.usr"
+    ),
+    (
+        "SELECT coalesce(o.usr, c.usr) AS usr, o.id FROM orders o FULL JOIN clicks c"
+        " ON c.usr = o.usr OR c.n = o.id"
+    ),
     "SELECT score, code, rank() OVER (PARTITION BY score ORDER BY code) AS r FROM marks",
     (
         "SELECT least(o.usr, c.usr, 2) AS usr, o.id FROM orders o LEFT JOIN clicks c"

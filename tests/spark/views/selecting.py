@@ -14,22 +14,23 @@ from pyspark.sql import SparkSession
 from freshline.spark.engine.in_driver import Held
 from freshline.spark.views.groups import MOST_COMPARED, MOST_NAMED, of_keys
 
+_KEYS = MOST_NAMED + 100
 _TYPES = {
-    "string": "if(id % 7 = 0, NULL, concat('k', id % {0}))",
-    "int": "if(id % 5 = 0, NULL, CAST(id % {0} AS INT))",
-    "decimal(9,2)": "if(id % 3 = 1, NULL, CAST((id % {0}) / 4 AS DECIMAL(9,2)))",
+    "string": f"if(id % {_KEYS} = 3, NULL, concat('k', id % {_KEYS}))",
+    "int": f"if(id % {_KEYS} = 4, NULL, CAST(id % {_KEYS} AS INT))",
+    "decimal(9,2)": f"if(id % {_KEYS} = 5, NULL, CAST((id % {_KEYS}) / 4 AS DECIMAL(9,2)))",
 }
-"""A value by type, of a row's number; few rows share one."""
+"""A value by type, of a row's number: so many keys, the first ones twice, and NULL among them."""
 
 _BROKEN = "if(id % 4 = 0, CAST(X'80' AS STRING), if(id % 4 = 2, CAST(X'FF' AS STRING), 'a'))"
-_COUNTS = (0, 1, MOST_COMPARED + 1, MOST_NAMED, MOST_NAMED + 1)
-_ROWS = 2 * MOST_NAMED
+_COUNTS = (0, MOST_COMPARED + 1, MOST_NAMED + 1)
+_ROWS = _KEYS + 100
 
 
 def wrongly_selected(session: SparkSession) -> Iterator[str]:
     """What keys select other rows than theirs, and how many of them there were."""
     for kinds in (("string",), ("int", "string"), ("decimal(9,2)", "int")):
-        values = [_TYPES[kind].format(1000 + at) for at, kind in enumerate(kinds)]
+        values = [_TYPES[kind] for kind in kinds]
         yield from _wrong(session, values, kinds, _COUNTS)
     yield from _wrong(session, [_BROKEN], ("string",), (1,))
 
