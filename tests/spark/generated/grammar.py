@@ -20,6 +20,7 @@ Describe = Callable[[str], Columns | None]
 
 JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "FULL OUTER JOIN",
          "LEFT SEMI JOIN", "LEFT ANTI JOIN")  # fmt: skip
+_KEYS = ("bike", "rider", "id")
 _STATIC = {table.name for table in STATICS}
 _NAMES = ("n", "total", "hour", "day", "k", "Value", "x1", "`order`", "last", "usr_id", "window")
 
@@ -73,8 +74,14 @@ class Grammar:
 
     def _query(self, depth: int) -> Query:
         shape = self._chance.choice(
-            ("rows",) * 4 + ("groups",) * 6 + ("frames",) * 2 + ("set", "with", "self", "top")
+            ("rows",) * 4
+            + ("groups",) * 6
+            + ("frames",) * 2
+            + ("keyed",) * 4
+            + ("set", "with", "self", "top")
         )
+        if shape == "keyed":
+            return self._keyed()
         if shape == "set" and depth:
             return self._set(depth - 1)
         if shape in {"with", "self"} and depth:
@@ -164,6 +171,64 @@ class Grammar:
             first = First(inner, tail)
             return first if self._chance.random() < 0.5 else Select((("*", ""),), "{0}", (first,))
         return Select(kept, "{0} AS g", (inner,), tail=tail)
+
+    def _keyed(self) -> Query:
+        """Rows of a key beside rows of the same key, most often; at times beside others."""
+        name, one, columns = self._table()
+        shared = [key for key in _KEYS if f"{one}.{key}" in columns]
+        if not shared:
+            return self._keyed()  # a view or a WITH query
+        key, also = self._chance.choice(shared), self._chance.choice(shared)
+        kept = {each: kind for each, kind in columns.items() if kind in x.SORTABLE}
+        order = ", ".join(self._chance.sample(list(kept), len(kept)))
+        by = ", ".join(dict.fromkeys((f"{one}.{key}", f"{one}.{also}")))
+        shown = dict.fromkeys([f"{one}.{key}", *self._chance.choices(list(kept), k=2)])
+        source, where = f"{name} AS {one}", self._where(Rows(name, (), columns), 0)
+        shape = self._chance.choice(("first", "window", "groups", "partner", "partner", "outer"))
+        if shape == "first":
+            rank = self._chance.choice(("row_number() OVER ({0}) = 1", "rank() OVER ({0}) <= 2"))
+            qualify = rank.format(f"PARTITION BY {by} ORDER BY {order}")
+            return Select(self._named([*shown]), source, (), where, qualify=qualify)
+        if shape == "window":
+            what = self._chance.choice(
+                (f"lag({self._chance.choice(list(kept))})", "count(*)", "dense_rank()")
+            )
+            window = f"{what} OVER (PARTITION BY {by} ORDER BY {order})"
+            return Select(self._named([*shown, window]), source, (), where)
+        if shape == "groups":
+            number = self._chance.choice(
+                [each for each, kind in kept.items() if kind in ("int", "bigint")] or ["1"]
+            )
+            outputs = self._named([f"{one}.{key}", f"percentile({number}, 0.5)", "count(*)"])
+            return Select(outputs, source, (), where, (f"{one}.{key}",))
+        while True:
+            other_name, other, others = self._table()
+            if f"{other}.{key}" in others:
+                break
+        on = [f"{one}.{key} {self._chance.choice(('=', '=', '=', '<=>'))} {other}.{key}"]
+        if self._chance.random() < 0.3:
+            on.append(x.predicate({**columns, **others}, self._chance, self._start))
+        condition = " AND ".join(on)
+        rest = [each for each, kind in others.items() if kind in x.SORTABLE]
+        if shape == "outer":
+            kind = self._chance.choice(("LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+            told = {"R": f"{other}.{key}", "F": f"coalesce({one}.{key}, {other}.{key})"}
+            first = told.get(kind[0], f"{one}.{key}")
+            outputs = self._named([first, *[*shown][1:], self._chance.choice(rest)])
+            return Select(
+                outputs, f"{source} {kind} {other_name} AS {other} ON {condition}", (), ()
+            )
+        inner = f"(SELECT 1 FROM {other_name} {other} WHERE {condition})"
+        words = self._chance.choice(
+            ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
+        )
+        if "JOIN" in words:
+            joined = f"{source} {words} {other_name} AS {other} ON {condition}"
+            return Select(self._named([*shown]), joined, (), where)
+        found = f"{words} {inner}"
+        if words == "IN":
+            found = f"{one}.{key} IN (SELECT {other}.{key} FROM {other_name} {other})"
+        return Select(self._named([*shown]), source, (), (*where, found))
 
     # ---- FROM ----
 

@@ -401,6 +401,14 @@ KEYED = (
     "SELECT o.usr FROM orders o LEFT ANTI JOIN clicks c ON c.usr = o.usr AND c.usr = o.id",
     "SELECT c.usr, o.id FROM orders o LEFT JOIN clicks c ON c.usr = o.usr WHERE c.usr <=> o.usr",
     (
+        "SELECT o.usr, c.n FROM orders o LEFT JOIN clicks c ON c.usr >= o.usr"
+        " AND (c.usr = o.usr OR c.n > o.id)"
+    ),
+    (
+        "SELECT o.usr, c.n FROM users u LEFT JOIN orders o ON o.usr = u.usr LEFT JOIN clicks c"
+        " ON c.usr = o.usr WHERE c.usr <=> o.usr"
+    ),
+    (
         "SELECT coalesce(o.usr, c.usr) AS usr, u.name FROM users u LEFT JOIN orders o"
         " ON o.usr = u.usr LEFT JOIN clicks c ON c.usr = u.usr"
     ),

@@ -48,8 +48,9 @@ def _wrong(
     told = {row[0]: tuple(row[1:]) for row in rows.selectExpr("id", *texts).collect()}
     for count, in_driver in product(counts, (False, True)):
         keys = rows.filter(f"id < {count}").drop("id").toDF(*(f"freshline_{n}" for n in names))
-        (found,) = of_keys(Held(keys, in_driver), kinds, [names], may_join=True) or [None]
-        assert found is not None
+        selections = of_keys(Held(keys, in_driver), kinds, [names], may_join=True)
+        assert selections is not None
+        (found,) = selections
         wanted = {told[number] for number in range(count)}
         right = {number for number, key in told.items() if key in wanted}
         taken = [number for (number,) in found.of(rows).select("id").collect()]
