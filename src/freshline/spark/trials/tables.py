@@ -21,6 +21,9 @@ _PARTS = 3
 """A deletion takes about one row in so many."""
 
 
+Key = str | int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """One thing that was done to a table.
@@ -59,7 +62,8 @@ class Tables:
     schemas: Mapping[str, StructType]
     step: int = 0
     history: list[Done] = field(default_factory=list)
-    _keys: dict[str, list[tuple[str, str | int | None]]] = field(default_factory=dict)
+    _keys: dict[str, list[tuple[str, Key]]] = field(default_factory=dict)
+    _seen: dict[str, dict[str, Counter[Key]]] = field(default_factory=dict)
 
     @property
     def arrow(self) -> dict[str, pa.Schema]:
@@ -88,8 +92,10 @@ class Tables:
         self.again(Done(self.step, name, table))
         for each in table.schema:
             if pa.types.is_string(each.type) or pa.types.is_integer(each.type):
-                values = Counter(row[each.name] for row in rows)
+                values = Counter[Key](row[each.name] for row in rows)
                 value, _ = values.most_common(1)[0]
+                seen = self._seen.setdefault(name, {}).setdefault(each.name, Counter())
+                seen.update(values)
                 self._keys[name] = [*self._keys.get(name, []), (each.name, value)]
 
     def take_away(self, name: str, part: int) -> None:
@@ -113,21 +119,25 @@ class Tables:
             self.again(Done(self.step, name, where=condition, by_spark=True))
 
     def update(self, name: str, part: int) -> None:
-        """Move the rows of a key to another key of the same column, where there are two.
+        """Move the rows of a key to another one, by every column that can be a key.
 
         Args:
             name: Of the table.
             part: Decides which: the next key after the one that is deleted.
         """
         keys = self._keys.get(name, [])
-        for at in range(part + 1, part + 1 + len(keys)):
-            column, value = keys[at % len(keys)]
-            for other_column, other in keys:
-                if other_column == column and other not in (value, None):
-                    values = {_quoted(column): _literal(other)}
-                    where = _equals(column, value)
-                    self.again(Done(self.step, name, where=where, values=values))
-                    return
+        if not keys:
+            return
+        column, value = keys[(part + 1) % len(keys)]
+        values = {}
+        for each, seen in self._seen[name].items():
+            for other, _ in seen.most_common():
+                if other is not None and (each, other) != (column, value):
+                    values[_quoted(each)] = _literal(other)
+                    break
+        if values:
+            where = _equals(column, value)
+            self.again(Done(self.step, name, where=where, values=values))
 
     def again(self, done: Done) -> None:
         """Do what was done in another trial, or decided in this one."""
@@ -170,7 +180,7 @@ class Tables:
         return int(deltalake.DeltaTable(self.path(name)).version())
 
 
-def _equals(column: str, value: str | int | None) -> str:
+def _equals(column: str, value: Key) -> str:
     """A condition as delta-rs reads it."""
     name = _quoted(column)
     return f"{name} IS NULL" if value is None else f"{name} = {_literal(value)}"
@@ -180,5 +190,5 @@ def _quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _literal(value: str | int | None) -> str:
+def _literal(value: Key) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
