@@ -21,7 +21,7 @@ _BETWEEN = re.compile(r"(?<!\\)\|")
 _BY = {
     "second reading": "the second reading, of Spark's plan (0062)",
     "Spark": "Spark's plan of the text that merges, compared with the user's",
-    "law": "a law: both readings say the same of recorded plans",
+    "law": "a law: of both readings over recorded plans, or of the rows of many keys",
     "analysis fails": "an error: `validate` fails",
     "trial": "a trial of the view",
     "error": "an update that fails",
