@@ -7,6 +7,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
+from freshline.failpoints import armed
 from freshline.sql.query.records import Keys, Source
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import START
@@ -115,6 +116,27 @@ def test_nothing_new_writes_nothing(proving):
     proving.step()
     proving.arrive("marks", marks([]))
     assert updated(proving) == {"newest": 0, "unmarked": 0, "dear": 0}
+
+
+def test_an_update_that_died_is_made_whole_by_its_retry(proving):
+    proving.arrive("events", events(["a", "b", None]))
+    proving.update("newest")
+    points = ("before_data", "after_data", "before_commit", "after_commit")
+    for number, point in enumerate(points):
+        proving.arrive("events", events(["a", "new"], first=10 * number + 10))
+        proving.gone("events", f"id = {10 * number}")
+        before = proving.version("newest")
+        parents = {"events": proving.version("events")}
+        request = proving.shop.request("newest", parents=parents)
+        with armed(f"derived.{point}=eio"), pytest.raises(OSError, match="Input/output"):
+            proving.shop.executor.run(request)
+        committed = point == "after_commit"
+        assert proving.version("newest") == before + committed
+        proving.shop.restart()
+        result = proving.shop.executor.run(request)
+        assert (result.strategy, result.repeated) == ("key-recompute", committed)
+        assert proving.version("newest") == before + 1
+        proving.judge("newest")
 
 
 def test_texts_that_are_not_utf8_are_keys_as_they_are(proving):
