@@ -63,6 +63,9 @@ VIEWS = {
     "spenders": """
         SELECT customer, count(*) AS orders, sum(cents) * 2 AS twice, max(made) AS latest
         FROM orders GROUP BY 1""",
+    "newest": """
+        SELECT customer, id, cents FROM orders
+        QUALIFY row_number() OVER (PARTITION BY customer ORDER BY id DESC) = 1""",
     "regions": f"""
         SELECT c.region, count(*) AS orders, sum(o.cents) AS cents
         FROM orders o LEFT JOIN {STATIC} c ON o.customer = c.id GROUP BY 1""",

@@ -25,8 +25,9 @@ from tests.support.share import WHOLE, share
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-VIEWS = ("hourly", "daily", "spenders", *(("near", "crossed") if WHOLE else ()))
-"""A sum that spenders does not show as it is needs a state beside the view; crossed is its own."""
+VIEWS = ("hourly", "daily", "spenders", "newest", *(("near", "crossed") if WHOLE else ()))
+"""A sum that spenders does not show as it is needs a state beside the view; crossed is its own.
+Of newest the keys of new rows are computed again."""
 
 FIRST_LOAD = ("feed.before_schema", "feed.after_schema")
 """Passed only when nothing was ever loaded."""
