@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from freshline.failpoints import armed
+from freshline.spark.views.groups import MOST_NAMED
 from freshline.sql.query.records import Keys, Source
 from tests.spark.conftest import Shop
 from tests.spark.views.arrivals import START
@@ -100,7 +101,9 @@ def test_many_keys_are_joined(proving, count):
     proving.arrive("events", events(["quiet", *names]))
     proving.arrive("marks", marks([]))
     proving.step()
-    proving.arrive("events", events([*names, None, "\ufffd"], first=count + 1))
+    # No span of keys is named where one of them may be another text than Python's.
+    odd = "\ufffd" if count < MOST_NAMED else "o'hara"
+    proving.arrive("events", events([*names, None, odd], first=count + 1))
     proving.arrive("marks", marks(names[: count // 2]))
     half = count - count // 2
     assert updated(proving) == {
