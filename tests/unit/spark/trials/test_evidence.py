@@ -42,6 +42,7 @@ def kept(tmp_path):
     tables.insert("_static_0", [{"usr": "a", "n": 7}])
     tables.step = 1
     tables.insert("orders", [{"usr": None, "n": 4}])
+    tables.update("orders", 0)
     tables.step = 2
     tables.delete("orders", 0)
     difference = Difference("group-merge", "merges", 2, missing=(("a", 1),))
@@ -66,8 +67,10 @@ def test_the_project_that_is_kept_has_every_row_and_its_static_tables(kept):
     assert rows(folder / "static" / "_static_0") == [("a", 7)]
     case = json.loads((folder / "case.json").read_text())
     assert [(each["step"], each["table"]) for each in case["history"]] == [
-        (0, "orders"), (0, "_static_0"), (1, "orders"), (2, "orders"),
+        (0, "orders"), (0, "_static_0"), (1, "orders"), (1, "orders"), (2, "orders"),
     ]  # fmt: skip
+    updated = case["history"][3]
+    assert (updated["update"], updated["set"]) == ('"n" = 1', {'"usr"': "'a'", '"n"': "2"})
     assert case["history"][-1]["delete"] == "\"usr\" = 'a'"
     assert (case["query"], case["zone"], case["missing"]) == (QUERY, "Europe/Berlin", [["a", 1]])
     assert "exit status 3" in (folder / "README.md").read_text()
@@ -88,7 +91,7 @@ def test_the_same_is_done_again_step_by_step(kept, tmp_path):
         seen.append(rows(again.path("orders")))
     assert seen == [
         [("a", 1), ("a", 3), ("b", 2)],
-        [("a", 1), ("a", 3), ("b", 2), (None, 4)],
+        [("a", 2), ("a", 3), ("b", 2), (None, 4)],
         [("b", 2), (None, 4)],
     ]
     assert rows(again.path("_static_0")) == [("a", 7)]
