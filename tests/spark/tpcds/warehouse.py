@@ -165,6 +165,27 @@ class TpcDs:
         found = stored(shop.path(name), commit.version)
         return result.strategy, result.code, difference(found, self.expected(name, pins))
 
+    def update_all(
+        self, names: Iterable[str], step: int, told: dict[str, list[str]]
+    ) -> dict[tuple[str, int, str], str]:
+        """Updates these views.
+
+        Args:
+            names: Of the views.
+            step: What the result calls it.
+            told: Strategies by view; those of this step are added.
+
+        Returns:
+            What is wrong, by view, step and strategy, where the query itself does not fail.
+        """
+        wrong = {}
+        for name in names:
+            found, _, difference = self.updated(name)
+            told.setdefault(name, []).append(found)
+            if difference and found != BOTH_FAIL:
+                wrong[name, step, found] = difference
+        return wrong
+
     def expected(self, name: str, pins: Mapping[str, int]) -> Counter[Row]:
         """The query's rows over its parents at these versions."""
         for each, version in pins.items():
