@@ -33,8 +33,8 @@ HARMLESS: dict[str, str] = {
         " over static tables gives every group the same"
     ),
     "a DOUBLE is a key": (
-        "changes no row that a trial has: keys of this type are told by a join, to which 0.0 and"
-        " -0.0 are one"
+        "changes no row that a trial has: rows with keys of this type are found by a join, for"
+        " which 0.0 and -0.0 are one"
     ),
     "COALESCE has the rows of its first key alone": (
         "equivalent: what one side of a FULL JOIN looks at the other looks at as well"

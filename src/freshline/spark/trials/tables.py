@@ -20,8 +20,8 @@ from freshline.sql.text.reads import backquoted
 _PARTS = 3
 """A deletion takes about one row in so many."""
 
-
 Key = str | int | None
+"""A value of a column that can be a key."""
 
 
 @dataclass(frozen=True, slots=True)

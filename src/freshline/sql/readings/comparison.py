@@ -172,7 +172,7 @@ def _looked_at(
     Args:
         query: The plan.
         at: The column.
-        columns: By source that changes: its column by which its rows are told; None: by none.
+        columns: For each source that changes, the column that holds the key; None: it has none.
 
     Returns:
         What chooses among rows that tie and can have several values in it; and by source that is
