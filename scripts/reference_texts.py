@@ -48,9 +48,9 @@ KEYS = {
         "checks": "What `freshline verify` checks of tables' rows, a list by table; see below.",
     },
     "feeds: kind files": {
-        "kind": "`files`.",
-        "path": "A directory or URI; new files are found by listing it.",
-        "format": "`csv`, `json` (lines) or `parquet`.",
+        "kind": "`files`. Required.",
+        "path": "A directory or URI; new files are found by listing it. Required.",
+        "format": "`csv`, `json` (lines) or `parquet`. Required.",
         "options": "Options of Spark's reader for this format; `${env:NAME}` and `${file:PATH}` in"
         " a value are replaced.",
         "schema": "Columns and types, as in DDL. Required for csv and json.",
@@ -60,36 +60,37 @@ KEYS = {
         "settle": "A file is loaded once its size has not changed for this long.",
     },
     "feeds: timestamp": {
-        "pattern": "A regular expression with one group that holds the timestamp.",
-        "format": "Its format, as in Python's strptime; UTC.",
+        "pattern": "A regular expression with one group that holds the timestamp. Required.",
+        "format": "Its format, as in Python's strptime; UTC. Required.",
     },
     "feeds: kind push": {
-        "kind": "`push`.",
+        "kind": "`push`. Required.",
         "schema": "Columns and types, as in DDL. Required.",
         "time": "The event-time column.",
         "quota": "How much of the gateway's log the feed may hold.",
         "period": "How often records are expected; without it, learned.",
     },
     "feeds: kind kafka": {
-        "kind": "`kafka`.",
-        "servers": "The brokers, `host:port` with commas between.",
-        "topic": "The topic.",
-        "format": "`json` or `csv`.",
+        "kind": "`kafka`. Required.",
+        "servers": "The brokers, `host:port` with commas between. Required.",
+        "topic": "The topic. Required.",
+        "format": "`json` or `csv`; json.",
         "schema": "Columns and types of a record, as in DDL. Required.",
-        "starting": "`earliest`, `latest` or a moment: where to begin.",
-        "on_new_topic": "Where another topic has the name now, or its offsets went back: `refuse`"
-        " stops the feed, `read` reads on.",
+        "starting": "`earliest`, `latest` or a moment: where to begin; earliest.",
+        "on_new_topic": "What to do if another topic has the name now, or its offsets went back:"
+        " `refuse` stops the feed, `read` reads on; refuse.",
         "options": "Options of the Kafka client; `${env:NAME}` and `${file:PATH}` in a value are"
         " replaced.",
         "time": "The event-time column.",
         "period": "How often records are expected; without it, learned.",
     },
     "feeds: kind delta": {
-        "kind": "`delta`.",
+        "kind": "`delta`. Required.",
         "path": "The Delta table's directory or URI; this or `table`.",
         "table": "The Delta table's name in the session's catalog, like `db.orders`.",
-        "on_new_table": "Where another table is in its place now, or it went back to an earlier"
-        " version: `refuse` stops the feed, `reload` loads all of it in place of what was loaded.",
+        "on_new_table": "What to do if another table is in its place now, or it went back to an"
+        " earlier version: `refuse` stops the feed, `reload` loads all of it in place of what was"
+        " loaded; refuse.",
         "period": "How often versions are expected; without it, learned.",
     },
     "spark": {
@@ -102,16 +103,18 @@ KEYS = {
     "scheduler": {
         "tracks": "How many updates run at once; 2.",
         "policy": "What is updated next; `max-benefit`. `whittle` is what `freshline init` writes.",
-        "partition": "Which tables share tracks: `none`, `edf-partitioned` or `proportional`.",
+        "partition": "Which tables share tracks: `none`, `edf-partitioned`, `proportional`; none.",
         "clustering": "k of `proportional`: how unequal the tables of one cluster may be; 10.",
-        "allocation": "Tracks of `proportional`: `all`, or `basic`, as many as utilisation needs.",
-        "aggressive": "Whether a table may take a track on which another one is expected.",
-        "inherit": "Whether a table counts for its dependents: `none`, `sum`, `max`, `max-plus`.",
+        "allocation": "Tracks of `proportional`: `all`, or `basic`, as many as are needed; all.",
+        "aggressive": "Whether a table may take a track on which another one is expected; true.",
+        "inherit": "Whether a table counts for its dependents: `none`, `sum`, `max`,"
+        " `max-plus`; max.",
         "inherit_factor": "K of `max-plus`; 1.",
         "chop": "An update loads at most this many periods of new data; without it, all.",
-        "recovery": "Recovery periods of `aus`: `average`, `worst`, `simultaneous`.",
-        "objective": "`staleness`, or `cost`: update as late as target lags allow.",
-        "backfill_share": "The share of the tracks that backfills get at least.",
+        "recovery": "Recovery periods of `aus`: `average`, `worst`, `simultaneous`; average.",
+        "objective": "`staleness`, or `cost`: update as late as target lags allow; staleness.",
+        "backfill_share": "The share of the tracks' time that backfills get while a table is late"
+        " or another update waits; 0.1. Idle tracks are free for them.",
     },
     "maintenance": {
         "compact": "Whether small files are put together on idle tracks; true.",
@@ -128,7 +131,7 @@ KEYS = {
         "name": "The catalog, as Spark's settings name it; without it, `spark_catalog`.",
     },
     "lineage": {
-        "namespace": "The namespace of the jobs in OpenLineage events.",
+        "namespace": "The namespace of the jobs in OpenLineage events. Required.",
     },
     "server": {
         "host": "The address to listen on; 127.0.0.1.",
@@ -137,8 +140,8 @@ KEYS = {
         "tls": "Certificate and key; see below.",
     },
     "tls": {
-        "certificate": "The certificate's file, PEM.",
-        "key": "The key's file, PEM.",
+        "certificate": "The certificate's file, PEM. Required.",
+        "key": "The key's file, PEM. Required.",
     },
     "ingest": {
         "host": "As `server.host`, where there is no `server`.",
@@ -152,10 +155,10 @@ KEYS = {
         "tokens": "The tokens of the feeds, by name.",
     },
     "alerts": {
-        "url": "Where CloudEvents are posted.",
+        "url": "Where CloudEvents are posted. Required.",
         "on": "Which changes: `late`, `recovered`, `failing`, `silent`, `quarantine`,"
-        " `bound-broken`, `report-late`, `wrong-view`.",
-        "for": "How long a state must last before it is posted.",
+        " `bound-broken`, `report-late`, `wrong-view`; all of them.",
+        "for": "How long a state must last before it is posted; at once without it.",
     },
     "checks": {
         "unique": "A column or SQL expression, or a list of them, whose values are unique.",
@@ -166,8 +169,23 @@ KEYS = {
         "to": "The table that `relationships` refers to; another of Spark's by a name with dots.",
         "field": "Its column or expression.",
         "where": "The rows that the check is about, as an SQL condition; all without it.",
-        "severity": "`error`, or `warn`: failures are reported, and do not change the exit status.",
+        "severity": "`error`, or `warn`: failures are reported, and do not change the exit status;"
+        " error.",
         "name": "What messages call the check.",
     },
 }
 """What each key means, by section, in the order of the page."""
+
+WITHOUT = {
+    "freshline.priority": "1",
+    "freshline.target_lag": "no target",
+    "freshline.time": "no event time",
+    "freshline.refresh": "auto",
+    "freshline.emit": "early",
+    "freshline.catch_up": "oldest",
+    "freshline.period": "the longest period of the feeds behind it",
+    "freshline.window": "it is no report",
+    "freshline.deadline": "it is no report",
+    "freshline.groups": "1",
+}
+"""What holds for a table without a property."""

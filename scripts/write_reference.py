@@ -20,7 +20,7 @@ from freshline.project.properties import KNOWN
 from scripts.json_page import json_page
 from scripts.metrics_page import metrics_page
 from scripts.reasons_page import reasons_page
-from scripts.reference_texts import KEYS, NOTE, SECTIONS
+from scripts.reference_texts import KEYS, NOTE, SECTIONS, WITHOUT
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "freshline"
@@ -154,12 +154,12 @@ def _project_files() -> str:
         "",
         "They are set in `TBLPROPERTIES` of a table's statement.",
         "",
-        "| property | of | value |",
-        "|---|---|---|",
+        "| property | of | value | without it |",
+        "|---|---|---|---|",
     ]
     for name, known in KNOWN.items():
         of = "base tables" if known.base_only else "views" if known.derived_only else "all tables"
-        lines.append(f"| `{name}` | {of} | {_cell(known.rule)} |")
+        lines.append(f"| `{name}` | {of} | {_cell(known.rule)} | {WITHOUT[name]} |")
     return "\n".join(lines) + "\n"
 
 
