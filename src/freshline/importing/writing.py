@@ -183,6 +183,7 @@ def _files(found: Found, assembly: Assembly) -> dict[str, str]:
         "name": found.name,
         "storage": "warehouse",
         "libraries": [{"glob": {"include": "tables/**/*.sql"}}],
+        "scheduler": {"policy": "whittle"},  # as `freshline init` writes it
     }
     if found.configuration:
         top["configuration"] = dict(found.configuration)
