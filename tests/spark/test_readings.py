@@ -248,8 +248,18 @@ def test_a_query_that_is_put_together_wrongly_is_not_confirmed(empty, right, wro
     ("right", "wrong", "why"),
     [
         (" WHERE amount > 3", "", "nothing of that kind, by Spark's has condition"),
-        ("amount > 3", "amount > 2", "condition of orders.amount with 2, by Spark's has condition"),
-        ("amount > 3", "id > 3", "condition of orders.id with 3, by Spark's has condition"),
+        (
+            "amount > 3",
+            "amount > 2",
+            "condition of orders.amount+function GreaterThan 2 with 2, by",
+        ),
+        (
+            "amount > 3",
+            "id > 3",
+            "condition of orders.id+function GreaterThan 3 with 3, by Spark's",
+        ),
+        ("amount > 3", "amount < 3", "condition of orders.amount+function LessThan 3 with 3, by"),
+        ("amount > 3", "abs(amount) > 3", "orders.amount+function Abs+function GreaterThan 3 with"),
         ("sum(amount) AS s0", "sum(shipped IS NULL AND amount > 0) AS s0", "cannot"),
         ("count(id) AS s2", "count(amount) AS s2", "the column c, put together from states"),
     ],
@@ -426,8 +436,9 @@ def test_a_side_lost_from_using_behind_a_full_join_is_not_confirmed(empty):
     assert told(empty, query, merging(right)) == ""
     assert told(empty, query, merging(one_sided)) == (
         "our reading of the query and Spark's are not the same: the query put together from states:"
-        " by our reading has LeftOuter join on of orders.usr+users.usr with nothing, by Spark's has"
-        " LeftOuter join on of clicks.usr+orders.usr+users.usr with nothing"
+        " by our reading has LeftOuter join on of orders.usr+users.usr+function EqualTo with"
+        " nothing, by Spark's has LeftOuter join on of clicks.usr+orders.usr+users.usr+function"
+        " EqualTo with nothing"
     )
 
 

@@ -473,7 +473,7 @@ def test_a_constant_that_is_cast_is_that_constant():
         view = Tree("View", (rows,), {"desc": "orders"})
         made.append(ingredients(Tree("Project", (view,), {"projectList": (shown,)})))
     assert made[0] == made[1]
-    assert "function Sequence A TIME" in made[0].shown[0]
+    assert "function Sequence a time" in made[0].shown[0]
 
 
 def test_a_comma_before_lateral_is_a_cross_join():

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
@@ -47,12 +48,15 @@ class Constants:
         walls_us: String literals that are times: microseconds since 1970 of a clock on the wall.
         spans_us: Lengths of intervals, of their sums and differences, and of the units that times
             are truncated to, in microseconds.
+        names: Words behind a point, as they are written and in small letters: ``attrs.Color`` can
+            be the key of a map.
     """
 
     numbers: tuple[Decimal, ...]
     texts: tuple[str, ...]
     walls_us: tuple[int, ...]
     spans_us: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
 
 def constants_of(query: str) -> Constants:
@@ -64,11 +68,13 @@ def constants_of(query: str) -> Constants:
     texts = [token.value for token in words if token.kind == "string"]
     numbers = [*_numbers(words), *(Decimal(text) for text in texts if _NUMBER.match(text))]
     walls = [wall for text in texts if (wall := _wall_us(text)) is not None]
+    named = [word.name for point, word in pairwise(words) if point.is_symbol(".") and word.is_name]
     return Constants(
         tuple(dict.fromkeys(numbers)),
         tuple(dict.fromkeys(texts)),
         tuple(dict.fromkeys(walls)),
         _spans_us(words, texts, numbers),
+        tuple(dict.fromkeys(spelt for name in named for spelt in (name, name.lower()))),
     )
 
 

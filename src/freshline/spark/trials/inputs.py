@@ -101,6 +101,7 @@ class Inputs:
         with localcontext(prec=_DIGITS):
             self._numbers = _numbers(constants, extremes=regime.extremes)
         self._texts = _texts(constants, regime)
+        self._names = [*constants.names, *constants.texts]
         self._zone = _zone(zone)
 
     def rows(self, name: str, count: int) -> list[Row]:
@@ -207,6 +208,9 @@ class Inputs:
             return {field.name: self._value(field.type) for field in kind}
         if pa.types.is_map(kind):
             keys = [self._new(kind.key_type, number) for number in range(self._chance.randrange(3))]
+            if _is_text(kind.key_type):  # those that the query may ask for
+                held = [name for name in self._names if self._chance.random() < _MATCHING]
+                keys += [_as_text(name, kind.key_type) for name in held]
             return [(key, self._value(kind.item_type)) for key in dict.fromkeys(keys)]
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return [self._value(kind.value_type) for _ in range(self._chance.randrange(4))]

@@ -24,7 +24,7 @@ from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.engine.result_settings import ANSI, zone_of
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.holds import Holds
-from freshline.spark.views.readings import confirmed
+from freshline.spark.views.readings import confirmed, resolved_otherwise
 from freshline.spark.views.verify import shows_state, typer, verify
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
@@ -189,7 +189,7 @@ def _confirmed(asked: Remembered, query: str, sources: list[Source]) -> ViewPlan
         session_zone=zone_of(session),
     )
     if isinstance(plan.merge, Decomposition):
-        refusal = verify(asked, query, plan.merge)
+        refusal = verify(asked, query, plan.merge) or resolved_otherwise(asked, query, sources)
         merge = plan.merge
         if merge.own_state is not None and not shows_state(asked, merge):
             merge = replace(merge, own_state=None)

@@ -15,12 +15,16 @@ from pyspark.sql import DataFrame
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.jvm import activate, java_frame
 from freshline.spark.views.asked import Asks
-from freshline.spark.views.verify import with_partials
+from freshline.spark.views.verify import alike, with_partials, written_back
+from freshline.sql.query.normal import normalise
 from freshline.sql.query.records import Decomposition, Keys, Reason, Source, ViewPlan
+from freshline.sql.readings.canonical_form import canonical_form
 from freshline.sql.readings.comparison import Difference, differences, keyed, merged
 from freshline.sql.readings.plans import simplified
 from freshline.sql.readings.trees import Tree, parsed
 from freshline.sql.strategy import READINGS_DIFFER
+from freshline.sql.text.tokens import tokens
+from freshline.sql.text.written import for_spark
 
 
 def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan) -> ViewPlan:
@@ -52,6 +56,43 @@ def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPl
         return replace(plan, keys=_why(of_keys)) if of_keys else plan
     why = _why(found)
     return ViewPlan(why, why, why, notes=plan.notes, keys=why)
+
+
+def resolved_otherwise(session: Asks, query: str, sources: Sequence[Source]) -> Reason | None:
+    """Why states may not be cut from the tree of a query; None: Spark reads that tree as the query.
+
+    sqlglot resolves the names of the query for it, and does that otherwise than Spark now and
+    then: it wrote a map's key in small letters, and put an alias of SELECT into HAVING where Spark
+    takes the column.
+
+    Args:
+        session: One in which every source is a table or a view.
+        query: The user's text, to which :func:`.same_plan` has said yes.
+        sources: Every table that it reads.
+    """
+    text, own = for_spark(normalise(query, sources)), written_back(query)
+    try:
+        forms = [canonical_form(spark_plan(session, each)) for each in (own, text)]
+        if forms[0] == forms[1] and _tries(own) == _tries(text):
+            return None
+        if alike(session, query, text):
+            return None
+        said = "has another plan in Spark than the query"
+    except SparkError as error:
+        said = f"is refused by Spark: {one_line(error)}"
+    except Exception as error:  # noqa: BLE001 - a plan of a shape that is not known here
+        said = f"has a plan that is not understood ({error!r})"
+    return Reason(
+        "ROUND_TRIP",
+        f"the query with its names resolved, from which states are cut, {said}: states made from"
+        " it could be wrong; write each column with its table, and no alias that is also a"
+        " column's name",
+    )
+
+
+def _tries(query: str) -> set[str]:
+    """Functions that give NULL where others fail; Spark's JSON of a plan does not tell them."""
+    return {token.text.upper() for token in tokens(query) if token.text.upper().startswith("TRY_")}
 
 
 def _why(found: Sequence[Difference]) -> Reason:

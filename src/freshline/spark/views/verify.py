@@ -105,14 +105,33 @@ def shows_state(session: Asks, decomposition: Decomposition) -> bool:
 def same_plan(session: Asks, query: str) -> bool:
     """Whether Spark makes the same plan of sqlglot's rendering of ``query``."""
     try:
-        trees = [parsed(query), _commas_as_inner_joins(parsed(query))]
         own = _planned(session, _with_units_in_capitals(query))
-        texts = dict.fromkeys(for_spark(tree) for tree in reversed(trees))
-        # Another text even where sqlglot writes the same: what chance decides differs between two
-        # analyses, and one is kept for each text.
-        return any(_alike(own, _planned(session, f"{text}\n")) for text in texts)
+        texts = dict.fromkeys([written_back(query), _otherwise(for_spark(parsed(query)))])
+        return any(_alike(own, _planned(session, text)) for text in texts)
     except (Unsupported, *SparkError):
         return False
+
+
+def written_back(query: str) -> str:
+    """What sqlglot makes of a query, before any name in it is resolved.
+
+    Raises:
+        Unsupported: sqlglot cannot read it.
+    """
+    return _otherwise(for_spark(_commas_as_inner_joins(parsed(query))))
+
+
+def _otherwise(text: str) -> str:
+    """Another text than the user's even where sqlglot writes the same.
+
+    What chance decides differs between two analyses, and one is kept for each text.
+    """
+    return f"{text}\n"
+
+
+def alike(session: Asks, query: str, other: str) -> bool:
+    """Whether Spark makes the same plan of two texts."""
+    return _alike(_planned(session, _with_units_in_capitals(query)), _planned(session, other))
 
 
 def _commas_as_inner_joins(tree: exp.Query) -> exp.Query:

@@ -80,6 +80,15 @@ _CHOICES = {
 _NOW = re.compile(
     r"\s*(now|today|tomorrow|yesterday)(\s+(utc|gmt|z|[a-z]+/\S+|[+-]\d\S*))?\s*\Z", re.IGNORECASE
 )
+_TIME_OF_DAY = re.compile(r"\s*T?\d{1,2}:\d")
+"""A text without a date, which Spark takes for a time of today."""
+_MOMENTS = (
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.TIMESTAMPLTZ,
+    exp.DataType.Type.TIMESTAMPNTZ,
+    exp.DataType.Type.DATETIME,
+)
 
 
 def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> Reason | None:
@@ -175,6 +184,10 @@ def _clock(node: exp.Expr) -> Reason | None:
     asks = asks or (called in CLOCK and (called != "unix_timestamp" or not node.expressions))
     if isinstance(node, exp.Literal) and node.is_string and _NOW.match(node.name):
         return _reason("CLOCK", f"'{node.name}' as a time has another value in every run", node)
+    if isinstance(node, exp.Cast) and node.is_type(*_MOMENTS):
+        text = node.this.unnest()
+        if isinstance(text, exp.Literal) and text.is_string and _TIME_OF_DAY.match(text.name):
+            return _reason("CLOCK", f"the time '{text.name}' without a date is one of today", node)
     if asks:
         return _reason(
             "CLOCK", f"{text_of(node)} has another value in every run; write a literal", node

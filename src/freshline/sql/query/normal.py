@@ -10,6 +10,7 @@ plans of both first, since sqlglot changes some of Spark's functions in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -38,6 +39,9 @@ Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 _WINDOWS = ("window", "session_window")
 _GENERATORS = (exp.Explode, exp.Inline, exp.Posexplode, exp.ExplodeOuter, exp.PosexplodeOuter)
+_SPELLING = "spelling"
+_FIELD = re.compile(r"[<,]`?([^:<>,`]+)`?:")
+"""A field of a struct in the name of a type, as Spark writes it: ``struct<name:type,..>``."""
 UNNAMED = "_col_"
 """Prefix of the alias of an output column that the query does not name (Spark invents one)."""
 
@@ -72,6 +76,7 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
     _inline(tree, {})
     _semi_joins_as_exists(tree)
     _keep_field_names(tree)
+    _remember_spelling(tree)
     known = _internal_names(tree, sources)
     spell_out_columns(tree, {known[source.name]: list(source.columns) for source in sources})
     try:
@@ -91,6 +96,7 @@ def _normalised(query: str, columns: Columns) -> exp.Query:
             "UNRESOLVED", f"the names in the query cannot be resolved: {what}"
         ) from error
     _restore_names(tree, {internal: name for name, internal in known.items()})
+    _restore_keys_of_maps(tree, sources)
     _spell_out_group_by_all(tree)
     _spell_out_constant_keys(tree)
     tree = with_unique_aliases(tree)
@@ -234,6 +240,25 @@ def _keep_field_names(tree: exp.Query) -> None:
             name = field.this.copy()  # else it may be the node that names a column, too
             name.meta["case_sensitive"] = True
             field.set("this", name)
+
+
+def _remember_spelling(tree: exp.Query) -> None:
+    for name in tree.find_all(exp.Identifier):
+        name.meta[_SPELLING] = name.name
+
+
+def _restore_keys_of_maps(tree: exp.Query, sources: Sequence[Source]) -> None:
+    """``attrs.Color`` is ``attrs['Color']`` where attrs is a map: data, and no name.
+
+    sqlglot writes it in small letters. What is a map cannot always be told (a function may make
+    it), what is no field of a struct can; and Spark reads a field in any spelling.
+    """
+    kinds = [kind for source in sources for kind in source.columns.values()]
+    fields = {name.lower() for kind in kinds for name in _FIELD.findall(kind)}
+    for access in tree.find_all(exp.Dot):
+        name = access.expression
+        if isinstance(name, exp.Identifier) and name.name.lower() not in fields:
+            name.set("this", name.meta.get(_SPELLING, name.name))
 
 
 def _spell_out_windows(tree: exp.Query) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from freshline.sql.readings.trees import Tree
@@ -27,6 +28,9 @@ _WORDS = {
                                      "NthValue"),
 }  # fmt: skip
 _UNCERTAIN = {name: f"{name} {what}" for what, names in _WORDS.items() for name in names}
+_CASTS = frozenset({"Cast", "ParseToTimestamp"})
+_TIME_OF_DAY = re.compile(r"\s*T?\d{1,2}:\d")
+_MOMENTS = ("timestamp", "timestamp_ntz")
 _BY_CHANCE = frozenset({"Sample", "Deduplicate"})
 _NEVER_MORE = ("Inner", "Cross", "LeftOuter", "RightOuter")
 """Joins that give one row at most where both sides have one at most."""
@@ -84,6 +88,8 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
     ``sorts``: what uses a list sorts or counts it.
     """
     name = tree.kind
+    if name in _CASTS and _is_of_today(tree):
+        return "a time without a date asks the clock"
     if name in _UNCERTAIN and not (sorts and name == "CollectList") and not _is_ordered(tree):
         return _UNCERTAIN[name]
     if name in _SETS and not top:
@@ -102,6 +108,13 @@ def _in_expression(tree: Tree, *, top: bool, sorts: bool = False) -> str | None:
         if what is not None:
             return what
     return None
+
+
+def _is_of_today(cast: Tree) -> bool:
+    """Whether a cast makes a moment of a text that Spark completes by the date of today."""
+    held = [each for each in cast.children if each.kind == "Literal"]
+    is_moment = cast.kind != "Cast" or cast.text("dataType") in _MOMENTS
+    return is_moment and any(_TIME_OF_DAY.match(each.text("value")) for each in held)
 
 
 def _has_no_comparison(tree: Tree) -> bool:

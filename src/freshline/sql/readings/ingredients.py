@@ -29,6 +29,8 @@ _REWRITTEN = (
 """Expressions that are written otherwise for the same value."""
 _AROUND_CONSTANTS = ("Cast", "UnaryMinus", "UnaryPositive")
 """-1D and DATE '2026-01-01' are written as casts of a number and of a text."""
+_BY_UNIT = ("TruncTimestamp", "TruncDate")
+"""Their unit means the same in small letters and in capitals; other constants may not."""
 _OPPOSITES = {"IsNotNull": "IsNull"}
 """What is the other with a NOT, which is not told either."""
 _INNER = ("Inner", "Cross")
@@ -336,7 +338,7 @@ class _Reader:
 
     def _told(self, trees: list[Tree], known: Held) -> str:
         literals = sorted({text for tree in trees for text in _literals(tree)})
-        return f"of {_listed(self._of(trees, known))} with {', '.join(literals) or 'nothing'}"
+        return f"of {_computed(self._of(trees, known))} with {', '.join(literals) or 'nothing'}"
 
     def _joins_alike(self, tree: Tree, known: Held) -> bool:
         """Whether both sides are the same key, as where groups of two states are put together."""
@@ -403,7 +405,9 @@ def _function(tree: Tree) -> set[str]:
     if not tree.children or tree.kind in _REWRITTEN or "replacement" in tree.fields:
         return set()
     held = [each for each in tree.children if _is_constant(each)]
-    constants = [text.upper() for each in held for text in _literals(each)]
+    constants = [text for each in held for text in _literals(each)]
+    if tree.kind in _BY_UNIT:
+        constants = [text.upper() for text in constants]
     kind = _OPPOSITES.get(tree.kind, tree.kind)
     return {f"{_FUNCTION}{kind} {' '.join(constants)}".strip()}
 
