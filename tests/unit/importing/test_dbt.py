@@ -89,6 +89,7 @@ def test_the_settings_are_those_of_dbt(compiled, tmp_path):
     assert table["revenue"].comment == "Revenue by day; what finance reads.\nNot final's."
     assert table["revenue"].partitioned_by == ("day",)
     assert project.feeds["orders_feed"].format == "json"
+    assert project.scheduler.policy == "whittle"
 
 
 def test_build_after_is_a_target_lag_where_ours_says_none(compiled, tmp_path):

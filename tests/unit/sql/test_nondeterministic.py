@@ -23,7 +23,8 @@ def finding(expression):
         (
             "CLOCK",
             ["now()", "current_timestamp", "current_date()", "curdate()", "localtimestamp()",
-             "unix_timestamp()", "timestamp 'now'", "ts > ' Today UTC '", "date 'yesterday'"],
+             "unix_timestamp()", "timestamp 'now'", "ts > ' Today UTC '", "date 'yesterday'",
+             "timestamp '12:00'", "CAST('T7:05:00' AS TIMESTAMP)", "' 08:00'::TIMESTAMP_NTZ"],
         ),
         (
             "VOLATILE",
@@ -180,3 +181,8 @@ def test_what_no_second_run_repeats_is_found_behind_what_one_may_choose(query, c
 )
 def test_a_function_of_the_same_name_elsewhere_is_another_one(expression, code):
     assert finding(expression) == code
+
+
+def test_a_time_of_day_that_stays_a_text_does_not_ask_the_clock():
+    query = "SELECT a FROM t WHERE slot = '12:00' AND x = CAST('2026-01-31 12:00' AS TIMESTAMP)"
+    assert nondeterminism(parsed(query)) is None

@@ -45,3 +45,11 @@ def test_days_added_to_a_date_count_as_lengths():
 
 def test_a_text_without_constants_has_none():
     assert constants_of("SELECT a FROM t") == constants_of("SELECT 'unclosed FROM t WHERE 3")
+
+
+def test_names_behind_points_can_be_keys_of_maps():
+    found = constants_of(
+        "SELECT t.attrs.Color, m.`Shop Id` FROM t WHERE x > 1.5 AND m['Price'] > 2"
+    )
+    assert found.names == ("attrs", "Color", "color", "Shop Id", "shop id")
+    assert found.texts == ("Price",)

@@ -131,3 +131,11 @@ def test_days_that_a_query_adds_last_longer_or_shorter_in_some_rows(zone, regime
             end = start.astimezone(clocks) + timedelta(days=2)
             lasted_h.add((end.astimezone(UTC) - start) / timedelta(hours=1))
     assert lasted_h - {48.0}
+
+
+def test_maps_have_the_keys_that_a_query_asks_for():
+    schemas = {"t": pa.schema([("attrs", pa.map_(pa.string(), pa.string()))])}
+    rows = made(schemas, "SELECT attrs.Color, attrs['Price'] FROM t")["t"]
+    keys = {key for row in rows for key, _ in row["attrs"] or ()}
+    assert keys >= {"Color", "color", "Price"}
+    assert any(dict(row["attrs"] or ()).keys() >= {"Color", "color"} for row in rows)
