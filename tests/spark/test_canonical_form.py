@@ -55,6 +55,70 @@ ONE_QUERY = [
         "SELECT id FROM orders p WHERE EXISTS (SELECT 1 FROM clicks d WHERE d.id = p.id)",
     ),
 ]
+ONE_QUERY += [
+    (
+        "SELECT id FROM orders o LEFT SEMI JOIN clicks c ON c.id = o.id WHERE o.usr > 1",
+        (
+            "SELECT id FROM orders o WHERE o.usr > 1 AND EXISTS (SELECT 1 FROM clicks c"
+            " WHERE c.id = o.id)"
+        ),
+    ),
+    (
+        "SELECT id FROM orders o LEFT ANTI JOIN clicks c ON c.id = o.id AND c.usr > 1",
+        (
+            "SELECT id FROM orders o WHERE NOT EXISTS (SELECT 1 FROM clicks c"
+            " WHERE c.id = o.id AND c.usr > 1)"
+        ),
+    ),
+    (
+        "SELECT usr, sum(amount) AS s, count(*) AS n, s / n AS m FROM orders GROUP BY usr",
+        "SELECT usr, sum(amount), count(*), sum(amount) / count(*) FROM orders GROUP BY usr",
+    ),
+]
+OTHER_QUERIES = [
+    (
+        (
+            "SELECT o.id FROM orders o LEFT JOIN (SELECT id, coalesce(usr, 0) AS u FROM clicks) c"
+            " ON c.id = o.id WHERE c.u IS NULL"
+        ),
+        (
+            "SELECT o.id FROM orders o LEFT JOIN clicks c ON c.id = o.id"
+            " WHERE coalesce(c.usr, 0) IS NULL"
+        ),
+    ),
+    (
+        "SELECT o.id, c.k FROM orders o LEFT JOIN (SELECT id, 1 AS k FROM clicks) c ON c.id = o.id",
+        "SELECT o.id, 1 AS k FROM orders o LEFT JOIN clicks c ON c.id = o.id",
+    ),
+    (
+        "SELECT o.id FROM orders o LEFT JOIN clicks c ON c.id = o.id WHERE isnan(c.usr) = false",
+        "SELECT o.id FROM orders o JOIN clicks c ON c.id = o.id WHERE isnan(c.usr) = false",
+    ),
+    (
+        (
+            "SELECT o.id FROM orders o LEFT JOIN clicks c ON c.id = o.id"
+            " WHERE format_string('%s', c.usr) <> 'b'"
+        ),
+        (
+            "SELECT o.id FROM orders o JOIN clicks c ON c.id = o.id"
+            " WHERE format_string('%s', c.usr) <> 'b'"
+        ),
+    ),
+    (
+        (
+            "SELECT o.id FROM orders o LEFT JOIN clicks c ON c.id = o.id"
+            " WHERE forall(o.items, x -> x > c.usr)"
+        ),
+        (
+            "SELECT o.id FROM orders o JOIN clicks c ON c.id = o.id"
+            " WHERE forall(o.items, x -> x > c.usr)"
+        ),
+    ),
+    (
+        "SELECT id FROM orders o LEFT SEMI JOIN clicks c ON c.id = o.id",
+        "SELECT o.id FROM orders o JOIN clicks c ON c.id = o.id",
+    ),
+]
 
 BASES = {
     "groups": (
@@ -190,6 +254,11 @@ def form(session, query: str) -> str:
 @pytest.mark.parametrize(("one", "other"), ONE_QUERY)
 def test_two_texts_of_one_query_have_one_form(empty, one, other):
     assert form(empty, one) == form(empty, other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_QUERIES)
+def test_what_an_outer_join_makes_null_is_told(empty, one, other):
+    assert form(empty, one) != form(empty, other)
 
 
 def test_what_changes_the_meaning_changes_the_form(empty):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from pathlib import Path
 
 import deltalake
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.executor.verified import RIGHT
+from freshline.spark.engine.pins import has_doubtful_statistics
 from freshline.spark.verification.versions import Verifier
 from tests.spark.sources.world import World
 
@@ -160,3 +162,37 @@ def test_a_feed_of_a_delta_table_brings_every_row_of_a_condition(has_vectors, sh
     world.load(*world.news().files)
     expected = KEPT if has_vectors else EXPECTED
     assert sorted(row["id"] for row in shop.rows("orders")) == expected["km > 2"]
+
+
+# ---- decimals: delta-rs writes the least and the greatest one as a double ----
+
+
+def test_a_long_decimal_is_found_in_a_table_of_others(loaded):
+    """In more files than a table has whose rows are held."""
+    price = Decimal("1234567890123456.85")
+    for number in range(11):
+        rows = {"id": [number], "price": pa.array([price], pa.decimal128(18, 2))}
+        loaded.delta("prices", pa.table(rows))
+    others = "delta.`prices`"
+    loaded.table(
+        "dear",
+        f"SELECT t.id, p.price FROM trips t JOIN {others} p ON p.id = t.id"
+        " WHERE p.price > 1234567890123456.82",
+    )
+    loaded.derive("dear", trips=0)
+    assert [row["id"] for row in loaded.rows("dear")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("types", "is_doubtful"),
+    [
+        ("struct<id:bigint,at:timestamp,name:string>", False),
+        ("struct<id:decimal(15,2),n:decimal(1,0)>", False),
+        ("struct<id:bigint,n:decimal(16,2)>", True),
+        ("struct<id:bigint,n:struct<a:array<decimal(38,18)>>>", True),
+        ("struct<id:bigint,km:float>", True),
+        ("struct<id:bigint,m:map<string,double>>", True),
+    ],
+)
+def test_types_whose_statistics_may_be_wrong(types, is_doubtful):
+    assert has_doubtful_statistics(types) is is_doubtful

@@ -39,6 +39,8 @@ _STAGED = "_staged_commits"
 """Of a log: where this folder holds files, a catalog decides what is committed."""
 
 _HELD_BYTES, _HELD_FILES = 256 * 1024, 8
+_EXACT_DIGITS = 15
+_DECIMAL = re.compile(r"\bdecimal\((\d+),")
 """Of a static table whose rows are held; above, a job that reads it is worth its price."""
 
 _MOST_HELD = 64
@@ -92,7 +94,7 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     first: dict[tuple[str, str], int] = {}
     found = [(read, newest_snapshot(session, read) if fixed else None) for read in table.statics]
     for read, newest in found:
-        if fixed and _may_lack_nan(read, newest):
+        if fixed and _may_mislead(read, newest):
             read_every_row(session, of_delta=read.format is None or read.format == "delta")
     for read, newest in found:
         name = _absolute(read)
@@ -184,8 +186,8 @@ def _small_rows(session: SparkSession, newest: Any) -> Any | None:
     return collected(rows_of(session, newest, files))
 
 
-def _may_lack_nan(read: StaticRead, newest: Any | None) -> bool:
-    """Whether statistics of a static table's files may lack NaN that is in the files.
+def _may_mislead(read: StaticRead, newest: Any | None) -> bool:
+    """Whether statistics of a static table's files may leave out values that are in the files.
 
     Of a version that the query chooses, in a table with deletion vectors, they are believed:
     Delta reads it in no other way.
@@ -194,7 +196,7 @@ def _may_lack_nan(read: StaticRead, newest: Any | None) -> bool:
         return True
     if read.time_travel:
         return not has_vectors(newest)
-    return has_floats(newest.schema().catalogString())
+    return has_doubtful_statistics(newest.schema().catalogString())
 
 
 def static_at(session: SparkSession, read: StaticRead, newest: Any | None, version: int) -> str:
@@ -411,9 +413,15 @@ def location(path: str) -> str:
     return f"file:{path}" if is_local(path) and path.startswith("/") else path
 
 
-def has_floats(types: str) -> bool:
-    """Whether a column, or a part of one, is FLOAT or DOUBLE: its statistics may lack NaN."""
-    return re.search(r"\b(float|double)\b", types) is not None
+def has_doubtful_statistics(types: str) -> bool:
+    """Whether a column, or a part of one, has a type whose statistics others may have wrong.
+
+    Those of FLOAT and DOUBLE may lack NaN. delta-rs writes those of a DECIMAL as a double, which
+    keeps 15 digits.
+    """
+    if re.search(r"\b(float|double)\b", types) is not None:
+        return True
+    return any(int(digits) > _EXACT_DIGITS for digits in _DECIMAL.findall(types))
 
 
 def _absolute(read: StaticRead) -> str:

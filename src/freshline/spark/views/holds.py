@@ -20,6 +20,9 @@ from freshline.sql.query.records import Buckets, Reason, Source, ViewPlan
 Sources = Callable[[TableDef], tuple[str, list[Source]]]
 """A view's query as analysis reads it, and the columns of what it reads."""
 
+Confirms = Callable[[str, list[Source], Buckets], bool]
+"""Whether Spark's own plan of a query says the same of its buckets."""
+
 Zones = Callable[[TableDef], str]
 """The time zone of the session that runs a view's query; its own settings may say another one."""
 
@@ -31,12 +34,16 @@ class Holds:
         project: Of the views.
         sources_of: Asked for the views among the parents alone.
         zone_of: Asked for these, and for the view over them.
+        confirms: Asked for what is found of these.
     """
 
-    def __init__(self, project: Project, sources_of: Sources, zone_of: Zones) -> None:
+    def __init__(
+        self, project: Project, sources_of: Sources, zone_of: Zones, confirms: Confirms
+    ) -> None:
         self._project = project
         self._sources_of = sources_of
         self._zone_of = zone_of
+        self._confirms = confirms
 
     def added(self, plan: ViewPlan, table: TableDef, sources: list[Source]) -> ViewPlan:
         """The plan of a view that shows final buckets, with what its parents hold back.
@@ -74,6 +81,8 @@ class Holds:
         found = buckets(query, sources, session_zone=zone, column=column)
         if isinstance(found, Reason):
             return _open(view, column, found.message)
+        if not self._confirms(query, sources, found):
+            return _open(view, column, "our reading of its query and Spark's are not the same")
         if view.emit == "final":
             shown = buckets(query, sources, session_zone=zone)
             if not isinstance(shown, Buckets) or shown.column != found.column:

@@ -24,7 +24,7 @@ from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
 from freshline.spark.engine.result_settings import ANSI, zone_of
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.holds import Holds
-from freshline.spark.views.readings import confirmed, resolved_otherwise
+from freshline.spark.views.readings import confirmed, confirms_buckets, resolved_otherwise
 from freshline.spark.views.verify import shows_state, typer, verify
 from freshline.sql.plan import view_plan
 from freshline.sql.query.records import Decomposition, Reason, Source, ViewPlan
@@ -113,7 +113,8 @@ def plan_of(
             plan = replace(plan, always_full="static-unversioned")
         if table.emit != "final":
             return plan
-        return Holds(project, sources_of, zone).added(plan, table, sources)
+        confirms = partial(confirms_buckets, asked)
+        return Holds(project, sources_of, zone, confirms).added(plan, table, sources)
     except SparkError as error:
         why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
         return ViewPlan(why, why, why)

@@ -17,9 +17,9 @@ from freshline.spark.engine.jvm import activate, java_frame
 from freshline.spark.views.asked import Asks
 from freshline.spark.views.verify import alike, with_partials, written_back
 from freshline.sql.query.normal import normalise
-from freshline.sql.query.records import Decomposition, Keys, Reason, Source, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Keys, Reason, Source, ViewPlan
 from freshline.sql.readings.canonical_form import canonical_form
-from freshline.sql.readings.comparison import Difference, differences, keyed, merged
+from freshline.sql.readings.comparison import Difference, bucketed, differences, keyed, merged
 from freshline.sql.readings.plans import simplified
 from freshline.sql.readings.trees import Tree, parsed
 from freshline.sql.strategy import READINGS_DIFFER
@@ -56,6 +56,15 @@ def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPl
         return replace(plan, keys=_why(of_keys)) if of_keys else plan
     why = _why(found)
     return ViewPlan(why, why, why, notes=plan.notes, keys=why)
+
+
+def confirms_buckets(session: Asks, query: str, sources: Sequence[Source], found: Buckets) -> bool:
+    """Whether Spark's plan of a query says the same of its buckets of time."""
+    streams = {source.name.lower() for source in sources if not source.static}
+    try:
+        return not bucketed(found, spark_plan(session, query), streams)
+    except Exception:  # noqa: BLE001 - a plan of a shape that is not known here confirms nothing
+        return False
 
 
 def resolved_otherwise(session: Asks, query: str, sources: Sequence[Source]) -> Reason | None:

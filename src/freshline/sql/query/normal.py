@@ -250,14 +250,20 @@ def _remember_spelling(tree: exp.Query) -> None:
 def _restore_keys_of_maps(tree: exp.Query, sources: Sequence[Source]) -> None:
     """``attrs.Color`` is ``attrs['Color']`` where attrs is a map: data, and no name.
 
-    sqlglot writes it in small letters. What is a map cannot always be told (a function may make
-    it), what is no field of a struct can; and Spark reads a field in any spelling.
+    sqlglot writes it in small letters. What is a map cannot always be told, since a function may
+    make it. But Spark reads a struct's field in any spelling, so only fields that the query spells
+    in several ways stay in small letters: those are one.
     """
     kinds = [kind for source in sources for kind in source.columns.values()]
     fields = {name.lower() for kind in kinds for name in _FIELD.findall(kind)}
-    for access in tree.find_all(exp.Dot):
-        name = access.expression
-        if isinstance(name, exp.Identifier) and name.name.lower() not in fields:
+    spelt: dict[str, set[str]] = {}
+    names = [access.expression for access in tree.find_all(exp.Dot)]
+    names = [name for name in names if isinstance(name, exp.Identifier)]
+    for name in names:
+        spelt.setdefault(name.name.lower(), set()).add(name.meta.get(_SPELLING, name.name))
+    for name in names:
+        key = name.name.lower()
+        if key not in fields or len(spelt[key]) == 1:
             name.set("this", name.meta.get(_SPELLING, name.name))
 
 

@@ -21,7 +21,9 @@ _TOLERANT = (
     "Coalesce", "IsNull", "IsNotNull", "If", "CaseWhen", "EqualNullSafe", "Or", "Exists",
     "InSubquery", "ScalarSubquery", "NullIf", "Nvl", "Nvl2", "NaNvl", "ConcatWs", "Greatest",
     "Least", "CreateNamedStruct", "CreateArray", "CreateMap", "Size", "AtLeastNNonNulls", "With",
-    "TypeOf", "Hash", "XxHash64", "Murmur3Hash", "Not", "In", "Between",
+    "TypeOf", "Hash", "XxHash64", "Murmur3Hash", "Not", "In", "Between", "IsNaN", "FormatString",
+    "Elt", "ArrayRepeat", "ArrayAppend", "ArrayPrepend", "ArrayInsert", "Decode", "Mask",
+    "UpdateFields",
 )  # fmt: skip
 """Expressions that can be true, or not NULL, though a part of them is NULL."""
 
@@ -129,4 +131,6 @@ def needed(tree: Tree) -> set[int]:
         return {tree.number}
     if tree.kind in _TOLERANT or tree.kind == "OuterReference":
         return set()
+    if any(child.kind == "LambdaFunction" for child in tree.children):
+        return needed(tree.children[0])  # of an empty array the lambda is not asked
     return set().union(*(needed(child) for child in tree.children))

@@ -317,12 +317,22 @@ def _counted(name: str, args: Sequence[exp.Expr]) -> State:
         if name == "count_if":
             holds: exp.Expr = args[0].copy()
         else:
-            holds = exp.and_(*(exp.Not(this=exp.Is(this=each.copy(), expression=exp.null()))
-                               for each in args))  # fmt: skip
+            holds = exp.and_(
+                *(
+                    exp.Not(this=exp.Is(this=_bracketed(each), expression=exp.null()))
+                    for each in args
+                )
+            )
         return _total(exp.Case(ifs=[exp.If(this=holds, true=weight.copy())]))
 
     value = exp.CountIf(this=args[0].copy()) if name == "count_if" else _function(name, *args)
     return State(value, _total, weighted)
+
+
+def _bracketed(value: exp.Expr) -> exp.Expr:
+    """A value that can stand in front of IS: ``(a OR b) IS NULL``."""
+    plain = isinstance(value, exp.Column | exp.Literal | exp.Paren)
+    return value.copy() if plain else exp.paren(value)
 
 
 def _count(name: str, args: Sequence[exp.Expr]) -> Rule:

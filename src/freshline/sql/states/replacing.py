@@ -106,6 +106,8 @@ def _has_columns(value: exp.Expr) -> bool:
 def _stands_alone(tree: exp.Expr, own: AbstractSet[str]) -> bool:
     if not isinstance(tree, exp.Condition) or isinstance(tree, _NOT_ALONE):
         return False
+    if tree.find_ancestor(exp.Lambda) is not None:
+        return False  # its variables look like columns, and can have the name of one
     columns = list(tree.find_all(exp.Column))
     if not columns or any(column.table not in own for column in columns):
         return False
