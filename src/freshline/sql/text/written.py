@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from sqlglot import exp, transforms
@@ -38,6 +39,52 @@ class _Generator(SparkGenerator):
         return str(self.func("NAMED_STRUCT", *(part for pair in named for part in pair)))
 
 
+_LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
+    (exp.Or,),
+    (exp.And,),
+    (exp.Not,),
+    (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In,
+     exp.Between, exp.Like, exp.ILike),
+    (exp.BitwiseOr,),
+    (exp.BitwiseXor,),
+    (exp.BitwiseAnd,),
+    (exp.Add, exp.Sub, exp.DPipe),
+    (exp.Mul, exp.Div, exp.Mod, exp.IntDiv),
+    (exp.Neg, exp.BitwiseNot),
+    (exp.Bracket, exp.Dot),
+)  # fmt: skip
+"""Operators, those that bind least first."""
+_BINDING = {kind: level for level, kinds in enumerate(_LEVELS) for kind in kinds}
+_COMPARING = _BINDING[exp.EQ]
+_OPERANDS = ("this", "expression", "low", "high")
+
+
 def for_spark(tree: exp.Expr) -> str:
-    """The tree as text."""
+    """The tree as text, with the brackets that it needs.
+
+    A tree that was parsed has them. One that was put together may have an operator under another
+    that binds more, as ``a OR b`` under IS.
+    """
+    if any(True for _ in _bare_operands(tree)):
+        tree = tree.copy()
+        for operand in list(_bare_operands(tree)):
+            brackets = exp.Paren()
+            operand.replace(brackets)
+            brackets.set("this", operand)
     return str(_Generator(dialect="spark").generate(tree))
+
+
+def _bare_operands(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Operators that would be read otherwise where they stand."""
+    for node in tree.walk():
+        level = _BINDING.get(type(node))
+        if level is None:
+            continue
+        for key in _OPERANDS:
+            operand = node.args.get(key)
+            below = _BINDING.get(type(operand)) if isinstance(operand, exp.Expr) else None
+            if operand is None or below is None or (key != "this" and type(node) in _LEVELS[-1]):
+                continue
+            is_right = key == "expression" and level > _COMPARING
+            if below < level or (below == level and (is_right or level == _COMPARING)):
+                yield operand
