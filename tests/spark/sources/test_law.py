@@ -172,6 +172,20 @@ def test_columns_that_are_gained_are_gained_here_and_others_are_loaded_again(sho
     assert "note" not in world.shop.rows("orders")[0]
 
 
+def test_columns_named_by_their_places_are_loaded_again_when_places_change(shop):
+    world = World(shop)
+    shop.tables = []
+    shop.table("orders", "SELECT a, b FROM (SELECT * FROM STREAM orders_feed) AS t(a, b)")
+    world.sql("CREATE TABLE SOURCE (net BIGINT, gross BIGINT) USING delta")
+    world.sql("INSERT INTO SOURCE (net, gross) VALUES (1, 100)")
+    world.load(*world.news().files)
+    world.sql("ALTER TABLE SOURCE ALTER COLUMN gross FIRST")
+    world.sql("INSERT INTO SOURCE (net, gross) VALUES (2, 200)")
+    assert how(world.load(*world.news().files))[:2] == ("full", "source-redefined")
+    assert sorted((row["a"], row["b"]) for row in shop.rows("orders")) == [(100, 1), (200, 2)]
+    assert world.verified() == "right"
+
+
 def test_a_char_that_becomes_a_string_is_loaded_again(shop):
     world = World(shop)
     shop.tables = []

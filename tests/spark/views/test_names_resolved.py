@@ -153,6 +153,21 @@ BESIDE = {
     ),
 }
 
+FIELDS = {
+    "zipped": "SELECT to_json(arrays_zip(items, prices)) AS j, count(*) AS n FROM carts"
+    " GROUP BY items, prices",
+    "rows": "SELECT kind, to_json((kind, count(*), sum(id))) AS j FROM carts GROUP BY kind",
+    "read": "SELECT kind, get_json_object(to_json((kind, max(id))), '$.kind') AS k FROM carts"
+    " GROUP BY kind",
+    "structs": "SELECT to_json(struct(id % 2, kind)) AS j, count(*) AS n FROM carts"
+    " GROUP BY id % 2, kind",
+    "beside": "SELECT s.name, max(to_json((c.kind, s.name))) AS j FROM delta.`known` s"
+    " LEFT JOIN carts c ON c.id = s.id GROUP BY s.name",
+    "totals": "SELECT c.kind, max(to_json((c.id, t.n))) AS j FROM carts c JOIN (SELECT kind,"
+    " count(*) AS n FROM carts GROUP BY kind) t ON t.kind = c.kind GROUP BY c.kind",
+}
+"""What shows names of fields that are the names of columns."""
+
 
 def events(*rows: tuple[int, str, dict[str, str]]) -> pa.Table:
     """Rows of events: number, shop, and what the map holds; the payload is the map as JSON."""
@@ -272,3 +287,27 @@ def test_how_long_a_final_view_waits_for_a_view_is_confirmed_by_spark(shop):
     proving.view("final", "SELECT h, sum(n) AS n FROM due GROUP BY h", emit="final")
     with pytest.raises(AssertionError, match="NEVER_COMPLETE"):
         proving.plan()
+
+
+def test_fields_that_are_called_as_columns_keep_their_names(shop):
+    """Of a state their columns are k0 and k1. All of these were merged, and had such names."""
+    names = pa.table({"id": pa.array([1, 2, 9], pa.int64()), "name": ["x", "y", "z"]})
+    shop.delta("known", names)
+    proving = Proving(shop)
+    types = {"id": "bigint", "kind": "string", "items": "array<bigint>", "prices": "array<bigint>"}
+    proving.feed(Source("carts", types))
+    for name, query in FIELDS.items():
+        proving.view(name, query)
+    proving.plan()
+    listed = pa.list_(pa.int64())
+    schema = pa.schema([
+        ("id", pa.int64()), ("kind", pa.string()), ("items", listed), ("prices", listed),
+    ])  # fmt: skip
+    for numbers in ((1, 2), (1, 4), (5,)):
+        rows = [
+            {"id": each, "kind": "ab"[each % 2], "items": [each, 7], "prices": [each * 2, 9]}
+            for each in numbers
+        ]
+        proving.arrive("carts", pa.Table.from_pylist(rows, schema))
+        for name in FIELDS:
+            proving.update(name)

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
+    DataType,
     DateType,
     DecimalType,
     DoubleType,
@@ -170,3 +171,30 @@ def test_points_in_names_part_nothing():
     what = "is DECIMAL(9,2) and no BIGINT"
     assert reason is not None
     assert reason.startswith(f"column order.amount {what}; column o.net.amount {what}: ")
+
+
+def read_as(column: pa.Array, kind: DataType, **how: bool) -> str | None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"at": column}), buffer)
+    with pq.ParquetFile(buffer) as file:
+        return other_meaning(file, StructType([StructField("at", kind)]), **how)
+
+
+def test_a_day_is_no_whole_number():
+    """As of a feed whose first file has the column without a value: Spark takes it for INT."""
+    days = pa.array([20577], pa.date32())
+    reason = read_as(days, IntegerType())
+    assert reason is not None
+    assert reason.startswith("column at is a DATE and no INT")
+    assert read_as(days, DateType()) is None
+
+
+def test_instants_are_read_as_wall_clocks_where_somebody_says_so():
+    instants = pa.array([0], pa.timestamp("us", "Europe/Berlin"))
+    walls = pa.array([0], pa.timestamp("us"))
+    assert read_as(instants, TimestampNTZType()) is None
+    reason = read_as(instants, TimestampNTZType(), inferred=True)
+    assert reason is not None
+    assert reason.startswith("column at is a TIMESTAMP and no TIMESTAMP_NTZ")
+    assert read_as(walls, TimestampNTZType(), inferred=True) is None
+    assert read_as(instants, TimestampType(), inferred=True) is None

@@ -38,6 +38,8 @@ Mode = Literal["append", "overwrite"]
 _TAKEN_WHOLE_BYTES = 64 * 1024
 """A table that is no larger is written anew sooner than Delta tells which of its files to write."""
 
+_REPLACED = "instr(stats, '\ufffd') > 0"
+
 _DELTA = "org.apache.spark.sql.delta"
 _SAVE_MODES: Mapping[Mode, str] = {
     "append": "org.apache.spark.sql.SaveMode.Append",
@@ -279,7 +281,22 @@ class Transaction:
             files = no_files
         else:
             files = transaction.filterFiles()
+        if not alone and not predicate.isascii():
+            files = self._with_untold(files)
         return Touched(transaction.snapshot(), files, partitions_alone=alone)
+
+    def _with_untold(self, files: Any) -> Any:
+        """These files, and those whose statistics say less of their texts than they should.
+
+        Of bytes that are no UTF-8 the least and the greatest text are told as U+FFFD, which lies
+        elsewhere among texts that are not ASCII: such a file is left out though it has the row.
+        """
+        doubtful = self._transaction.snapshot().allFiles().filter(_REPLACED).collectAsList()
+        if not doubtful.size():
+            return files
+        found = {str(each.path()): each for each in jvm.elements(files)}
+        found |= {str(each.path()): each for each in jvm.elements(doubtful)}
+        return jvm.scala_seq(self._session, list(found.values()))
 
     def weight_bytes(self, touched: Touched) -> int:
         """What these of the table's files count as, their rows taken as their share of all rows."""

@@ -69,7 +69,8 @@ def other_meanings(
     if feed.format != "parquet":
         return []
     has_base = option(feed.options, "basePath") is not None
-    matters = failed or any(_matters(each.dataType) for each in schema)
+    inferred = feed.schema is None
+    matters = failed or any(_matters(each.dataType, inferred) for each in schema)
     looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
     system, base = (None, feed.path) if feed.path.startswith("/") else arrow_store(feed.path)
 
@@ -78,7 +79,7 @@ def other_meanings(
             with pq.ParquetFile(f"{base}/{name}", filesystem=system) as file:
                 keys = frozenset() if has_base else folder_keys(name)
                 return (
-                    other_meaning(file, schema)
+                    other_meaning(file, schema, inferred=inferred)
                     or in_folder_alone(file, schema, keys)
                     or (nanoseconds(file, schema) if failed else None)
                 )
@@ -109,12 +110,23 @@ def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[st
     return f"column {', '.join(missing)} is in the folder's name alone, and would be NULL: {_HOW}"
 
 
-def other_meaning(file: pq.ParquetFile, schema: StructType) -> str | None:
-    """The file's columns that stand for something else than the schema's, in a sentence."""
+def other_meaning(
+    file: pq.ParquetFile, schema: StructType, *, inferred: bool = False
+) -> str | None:
+    """The file's columns that stand for something else than the schema's, in a sentence.
+
+    Args:
+        file: Of a feed.
+        schema: The feed's.
+        inferred: It is that of the feed's first file, and nobody wrote it down. Spark reads
+            instants as times without a zone where it is told to; only who declares these means it.
+    """
     wrong = []
     for index, column, parts, kinds in _columns(file, schema):
         for kind in kinds:
             what = _what_else(column, kind)
+            if inferred and what is None and isinstance(kind, TimestampNTZType):
+                what = _instant(column)
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
                     f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
@@ -133,13 +145,15 @@ def nanoseconds(file: pq.ParquetFile, schema: StructType) -> str | None:
     return "; ".join(found) or None
 
 
-def _matters(kind: DataType) -> bool:
+def _matters(kind: DataType, inferred: bool) -> bool:  # noqa: FBT001
     if isinstance(kind, StructType):
-        return any(_matters(each.dataType) for each in kind)
+        return any(_matters(each.dataType, inferred) for each in kind)
     if isinstance(kind, ArrayType):
-        return _matters(kind.elementType)
+        return _matters(kind.elementType, inferred)
     if isinstance(kind, MapType):
-        return _matters(kind.keyType) or _matters(kind.valueType)
+        return _matters(kind.keyType, inferred) or _matters(kind.valueType, inferred)
+    if isinstance(kind, TimestampNTZType):
+        return inferred
     return isinstance(kind, (*_WHOLE, *_REAL, DateType))
 
 
@@ -188,7 +202,16 @@ def _what_else(column: Any, kind: DataType) -> str | None:
         return "a whole number"
     if isinstance(kind, _REAL) and name in ("Date", "Time", "Timestamp"):
         return f"a {name.upper()}"
+    if isinstance(kind, _WHOLE) and name == "Date":
+        return "a DATE"
     return None
+
+
+def _instant(column: Any) -> str | None:
+    """That a column has instants, if it does."""
+    told = json.loads(column.logical_type.to_json())
+    is_instant = told["Type"] == "Timestamp" and told["isAdjustedToUTC"]
+    return "a TIMESTAMP" if is_instant else None
 
 
 def _has_nanoseconds(column: Any) -> bool:

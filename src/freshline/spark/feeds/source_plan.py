@@ -195,7 +195,9 @@ class Planning:
         there = _columns(before)
         now = _columns(snapshot)
         kept = all(now.get(name) == column for name, column in there.items())
-        return kept and not minds_columns(self._query, now.keys() - there.keys())
+        # A query can name columns by their places: `STREAM f AS t(a, b)`.
+        in_order = [name for name in now if name in there] == list(there)
+        return kept and in_order and not minds_columns(self._query, now.keys() - there.keys())
 
     def _replaced(self, why: str) -> Exception:
         return source_replaced(self._feed.name, why, where=self._feed.place)

@@ -1,9 +1,10 @@
 """How far behind its freshness a parent that is a view is complete.
 
-A base table that is fresh up to F has all rows up to F (but for late ones). A view over it need
-not: its rows of v can depend on rows of its parents up to v + hi, so they are complete once F
-has passed v + hi. Whoever shows only complete buckets of such a view's rows waits so much
-longer; a chain of views adds up. It follows from the queries alone, whatever the versions are.
+A base table that is fresh up to F has all rows up to F (but for late ones; where its time is a
+DATE, the rows of a day come until it is over). A view over it need not: its rows of v can depend
+on rows of its parents up to v + hi, so they are complete once F has passed v + hi. Whoever shows
+only complete buckets of such a view's rows waits so much longer; a chain of views adds up. It
+follows from the queries alone, whatever the versions are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ Confirms = Callable[[str, list[Source], Buckets], bool]
 
 Zones = Callable[[TableDef], str]
 """The time zone of the session that runs a view's query; its own settings may say another one."""
+
+
+_DAY_US = 86_400_000_000
 
 
 class Holds:
@@ -60,16 +64,24 @@ class Holds:
     def _by_parent(
         self, table: TableDef, found: Buckets, sources: list[Source]
     ) -> dict[str, int] | Reason:
-        types = {source.name: source.columns for source in sources}
+        known = {source.name: source for source in sources}
         holds_us = {}
         for name in table.parents:
             reads = found.reads.get(name.lower())
-            if reads is None or self._project.table(name).kind == "base":
+            if reads is None:
+                continue
+            source = known[name.lower()]
+            if self._project.table(name).kind == "base":
+                if source.time_column not in (None, reads.column):
+                    why = f"its freshline.time is {source.time_column}"
+                    return _open(self._project.table(name), reads.column, why)
+                if source.columns[reads.column] == "date":
+                    holds_us[name] = _DAY_US  # rows of a day come until it is over
                 continue
             hold_us = self._of_view(name, reads.column)
             if isinstance(hold_us, Reason):
                 return hold_us
-            kind = kind_of_type(types[name.lower()][reads.column]) or "timestamp"
+            kind = kind_of_type(source.columns[reads.column]) or "timestamp"
             holds_us[name] = hold_us + spread_us(kind, self._zone_of(table))
         return holds_us
 

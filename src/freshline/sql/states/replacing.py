@@ -19,6 +19,9 @@ _NOT_ALONE = (
 )  # fmt: skip
 """Nodes that are no value of their own, or none that is worth a key instead of its parts."""
 
+_NO_ROWS = (exp.In, exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Values)
+"""What has several values in brackets that are no value of their own."""
+
 _SAME_OF_EQUALS = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is,
     exp.Between, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod,
@@ -63,8 +66,25 @@ def keyed(
     for child in list(tree.iter_expressions()):
         new = keyed(child, own, builder, whole=whole, told_by=told_by)
         if new is not child:
+            _require_named(child, new)
             child.replace(new)
     return tree
+
+
+def _require_named(old: exp.Expr, new: exp.Expr) -> None:
+    """Refuse to put a column in a place whose name becomes that of a field.
+
+    Spark calls the fields of ``arrays_zip(a, b)`` and of ``(a, b)`` as the columns are called that
+    stand there, and ``to_json`` shows it.
+    """
+    parent = old.parent
+    while isinstance(parent, exp.Paren):
+        parent = parent.parent
+    is_row = isinstance(parent, exp.Tuple) and not isinstance(parent.parent, _NO_ROWS)
+    if (is_row or isinstance(parent, exp.ArraysZip | exp.Struct)) and (
+        isinstance(old.unnest(), exp.Column) or isinstance(new.unnest(), exp.Column)
+    ):
+        raise unsupported("SYNTAX", "name the fields: write struct(column AS name, ..)", parent)
 
 
 def tells_equals_apart(tree: exp.Expr) -> bool:
@@ -200,4 +220,5 @@ class Replacement:
     @staticmethod
     def _swap(old: exp.Expr, new: exp.Expr) -> None:
         if new is not old:
+            _require_named(old, new)
             old.replace(new)
