@@ -149,7 +149,7 @@ HABITS: tuple[str, ...] = (
     "Three testers attacked that mend and all strategies on the same day: some 550 views, 3,000",
     "updates. Three more causes were found and mended: `count(x OR NULL)` over an outer join, a",
     "lambda's variable with the name of a column, and long decimals in static tables of delta-rs.",
-    "Three more readers found names of fields (`k0` in a JSON text), a group that stood there twice",
+    "Three more readers found names of fields (`k0` in a JSON text), a group that stood twice",
     "beside a text that is no UTF-8, columns of a Delta feed that change places, and days and",
     "instants of Parquet files without a schema. All are mended and tested.",
 )
