@@ -54,8 +54,6 @@ ONE_QUERY = [
         "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM clicks c WHERE c.id = o.id)",
         "SELECT id FROM orders p WHERE EXISTS (SELECT 1 FROM clicks d WHERE d.id = p.id)",
     ),
-]
-ONE_QUERY += [
     (
         "SELECT id FROM orders o LEFT SEMI JOIN clicks c ON c.id = o.id WHERE o.usr > 1",
         (

@@ -172,11 +172,18 @@ def test_columns_that_are_gained_are_gained_here_and_others_are_loaded_again(sho
     assert "note" not in world.shop.rows("orders")[0]
 
 
-def test_columns_named_by_their_places_are_loaded_again_when_places_change(shop):
+def loading(shop, query: str, columns: str) -> World:
+    """A source with these columns, and the base table over it."""
     world = World(shop)
     shop.tables = []
-    shop.table("orders", "SELECT a, b FROM (SELECT * FROM STREAM orders_feed) AS t(a, b)")
-    world.sql("CREATE TABLE SOURCE (net BIGINT, gross BIGINT) USING delta")
+    shop.table("orders", query)
+    world.sql(f"CREATE TABLE SOURCE ({columns}) USING delta")
+    return world
+
+
+def test_columns_named_by_their_places_are_loaded_again_when_places_change(shop):
+    query = "SELECT a, b FROM (SELECT * FROM STREAM orders_feed) AS t(a, b)"
+    world = loading(shop, query, "net BIGINT, gross BIGINT")
     world.sql("INSERT INTO SOURCE (net, gross) VALUES (1, 100)")
     world.load(*world.news().files)
     world.sql("ALTER TABLE SOURCE ALTER COLUMN gross FIRST")
@@ -187,10 +194,8 @@ def test_columns_named_by_their_places_are_loaded_again_when_places_change(shop)
 
 
 def test_a_char_that_becomes_a_string_is_loaded_again(shop):
-    world = World(shop)
-    shop.tables = []
-    shop.table("orders", "SELECT id, kind = 'a' AS is_a, kind FROM STREAM orders_feed")
-    world.sql("CREATE TABLE SOURCE (id BIGINT, kind CHAR(5)) USING delta")
+    query = "SELECT id, kind = 'a' AS is_a, kind FROM STREAM orders_feed"
+    world = loading(shop, query, "id BIGINT, kind CHAR(5)")
     world.sql("INSERT INTO SOURCE VALUES (1, 'a')")
     world.load(*world.news().files)
     world.sql("ALTER TABLE SOURCE ALTER COLUMN kind TYPE STRING")

@@ -1,7 +1,7 @@
-"""Texts beside others that are no UTF-8, in views of which not all files are taken.
+"""Views whose keys include texts that are not UTF-8, too large for all files to be rewritten.
 
-In Delta's statistics bytes that are no UTF-8 stand as U+FFFD, which lies elsewhere among texts
-that are not ASCII. The file with a touched group was not found, and the group stood there twice.
+Delta's statistics have U+FFFD for bytes that are not UTF-8. It sorts elsewhere among texts that are
+not ASCII, so the file with a touched group was not found, and the view had the group twice.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ HERE = Place("tables/a.sql", 1)
 BY_DAY = "SELECT date_trunc('DAY', at) AS day, count(*) AS n FROM events GROUP BY 1"
 
 
-@pytest.mark.parametrize(("zone", "hours"), [("UTC", 24), ("Europe/Berlin", 25)])
-def test_a_view_is_as_far_behind_as_its_own_days_are_long(zone, hours):
-    zones = {"days": zone}
+def shown(zones: dict[str, str], *, confirmed: bool) -> ViewPlan:
+    """The plan of a final view over a view by days, which Spark's plan confirms or not."""
     tables = (
         TableDef("events", "base", "SELECT * FROM STREAM f", HERE, HERE, feed="f"),
         TableDef("days", "derived", BY_DAY, HERE, HERE, parents=("events",)),
@@ -29,21 +28,26 @@ def test_a_view_is_as_far_behind_as_its_own_days_are_long(zone, hours):
         project,
         lambda view: (view.query, [Source("events", {"at": "timestamp"}, time_column="at")]),
         lambda view: zones.get(view.name, "UTC"),
-        lambda *_: True,
+        lambda *_: confirmed,
     )
     no = Reason("NO", "not asked for")
     plan = ViewPlan(no, Buckets("day", {"days": Reads("day", 0, 0)}), no)
-    found = holds.added(plan, tables[2], [Source("days", {"day": "timestamp", "n": "bigint"})])
+    return holds.added(plan, tables[2], [Source("days", {"day": "timestamp", "n": "bigint"})])
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("UTC", 24), ("Europe/Berlin", 25)])
+def test_a_view_is_as_far_behind_as_its_own_days_are_long(zone, hours):
+    found = shown({"days": zone}, confirmed=True)
     assert found.holds_us == {"days": hours * HOUR_US - 1}
 
 
-def held(time: str | None, column: str, *, confirmed: bool = True) -> ViewPlan:
+def held(time: str | None, column: str) -> ViewPlan:
     """The plan of a final view by a column of a base table."""
     table = TableDef("events", "base", "SELECT * FROM STREAM f", HERE, HERE, feed="f")
     shown = TableDef("shown", "derived", "SELECT 1", HERE, HERE, parents=("events",))
     project = Project("shop", Path("shop"), "shop/warehouse", (table, shown), {}, {}, "local[1]")
     source = Source("events", {"at": "timestamp", "day": "date"}, time_column=time)
-    holds = Holds(project, lambda _: ("", []), lambda _: "UTC", lambda *_: confirmed)
+    holds = Holds(project, lambda _: ("", []), lambda _: "UTC", lambda *_: True)
     no = Reason("NO", "not asked for")
     plan = ViewPlan(no, Buckets(column, {"events": Reads(column, 0, 0)}), no)
     return holds.added(plan, shown, [source])
@@ -63,21 +67,5 @@ def test_by_another_column_than_the_event_time_nothing_is_known_to_be_complete()
 
 
 def test_what_spark_does_not_confirm_of_a_view_holds_for_nobody():
-    tables = (
-        TableDef("events", "base", "SELECT * FROM STREAM f", HERE, HERE, feed="f"),
-        TableDef("days", "derived", BY_DAY, HERE, HERE, parents=("events",)),
-        TableDef("shown", "derived", "SELECT day, n FROM days", HERE, HERE, parents=("days",)),
-    )
-    project = Project("shop", Path("shop"), "shop/warehouse", tables, {}, {}, "local[1]")
-    sources = [Source("events", {"at": "timestamp"}, time_column="at")]
-    no = Reason("NO", "not asked for")
-    plan = ViewPlan(no, Buckets("day", {"days": Reads("day", 0, 0)}), no)
-    for confirmed in (True, False):
-        holds = Holds(
-            project,
-            lambda view: (view.query, sources),
-            lambda _: "UTC",
-            lambda *_, said=confirmed: said,
-        )
-        found = holds.added(plan, tables[2], [Source("days", {"day": "timestamp", "n": "bigint"})])
-        assert isinstance(found.buckets, Reason) is not confirmed
+    assert isinstance(shown({}, confirmed=True).buckets, Buckets)
+    assert isinstance(shown({}, confirmed=False).buckets, Reason)

@@ -39,6 +39,7 @@ _TAKEN_WHOLE_BYTES = 64 * 1024
 """A table that is no larger is written anew sooner than Delta tells which of its files to write."""
 
 _REPLACED = "instr(stats, '\ufffd') > 0"
+"""Files with a least or greatest text that Delta could not write down as it is."""
 
 _DELTA = "org.apache.spark.sql.delta"
 _SAVE_MODES: Mapping[Mode, str] = {
@@ -286,10 +287,10 @@ class Transaction:
         return Touched(transaction.snapshot(), files, partitions_alone=alone)
 
     def _with_untold(self, files: Any) -> Any:
-        """These files, and those whose statistics say less of their texts than they should.
+        """These files, and those whose statistics are wrong about their texts.
 
-        Of bytes that are no UTF-8 the least and the greatest text are told as U+FFFD, which lies
-        elsewhere among texts that are not ASCII: such a file is left out though it has the row.
+        Statistics have U+FFFD for bytes that are not UTF-8. It sorts elsewhere among texts that
+        are not ASCII, so Delta leaves out such a file although the row is in it.
         """
         doubtful = self._transaction.snapshot().allFiles().filter(_REPLACED).collectAsList()
         if not doubtful.size():

@@ -39,9 +39,12 @@ _STAGED = "_staged_commits"
 """Of a log: where this folder holds files, a catalog decides what is committed."""
 
 _HELD_BYTES, _HELD_FILES = 256 * 1024, 8
-_EXACT_DIGITS = 15
-_DECIMAL = re.compile(r"\bdecimal\((\d+),")
 """Of a static table whose rows are held; above, a job that reads it is worth its price."""
+
+_EXACT_DIGITS = 15
+"""A double has any number of so many digits exactly."""
+
+_DECIMAL = re.compile(r"\bdecimal\((\d+),")
 
 _MOST_HELD = 64
 """Tables, each at a version."""

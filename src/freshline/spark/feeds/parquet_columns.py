@@ -70,7 +70,7 @@ def other_meanings(
         return []
     has_base = option(feed.options, "basePath") is not None
     inferred = feed.schema is None
-    matters = failed or any(_matters(each.dataType, inferred) for each in schema)
+    matters = failed or any(_matters(each.dataType, inferred=inferred) for each in schema)
     looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
     system, base = (None, feed.path) if feed.path.startswith("/") else arrow_store(feed.path)
 
@@ -118,15 +118,13 @@ def other_meaning(
     Args:
         file: Of a feed.
         schema: The feed's.
-        inferred: It is that of the feed's first file, and nobody wrote it down. Spark reads
-            instants as times without a zone where it is told to; only who declares these means it.
+        inferred: The schema is that of the feed's first file; nobody declared it. Spark reads
+            instants as times without a zone if the schema says so, which only a user can want.
     """
     wrong = []
     for index, column, parts, kinds in _columns(file, schema):
         for kind in kinds:
-            what = _what_else(column, kind)
-            if inferred and what is None and isinstance(kind, TimestampNTZType):
-                what = _instant(column)
+            what = _what_else(column, kind, inferred=inferred)
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
                     f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
@@ -145,13 +143,13 @@ def nanoseconds(file: pq.ParquetFile, schema: StructType) -> str | None:
     return "; ".join(found) or None
 
 
-def _matters(kind: DataType, inferred: bool) -> bool:  # noqa: FBT001
+def _matters(kind: DataType, *, inferred: bool) -> bool:
     if isinstance(kind, StructType):
-        return any(_matters(each.dataType, inferred) for each in kind)
+        return any(_matters(each.dataType, inferred=inferred) for each in kind)
     if isinstance(kind, ArrayType):
-        return _matters(kind.elementType, inferred)
+        return _matters(kind.elementType, inferred=inferred)
     if isinstance(kind, MapType):
-        return _matters(kind.keyType, inferred) or _matters(kind.valueType, inferred)
+        return any(_matters(each, inferred=inferred) for each in (kind.keyType, kind.valueType))
     if isinstance(kind, TimestampNTZType):
         return inferred
     return isinstance(kind, (*_WHOLE, *_REAL, DateType))
@@ -188,7 +186,7 @@ def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
         yield kind
 
 
-def _what_else(column: Any, kind: DataType) -> str | None:
+def _what_else(column: Any, kind: DataType, *, inferred: bool) -> str | None:
     """What a column stands for that its type in the schema cannot hold; None: it can."""
     told = json.loads(column.logical_type.to_json())
     name = told["Type"]
@@ -204,14 +202,9 @@ def _what_else(column: Any, kind: DataType) -> str | None:
         return f"a {name.upper()}"
     if isinstance(kind, _WHOLE) and name == "Date":
         return "a DATE"
+    if inferred and isinstance(kind, TimestampNTZType):
+        return "a TIMESTAMP" if name == "Timestamp" and told["isAdjustedToUTC"] else None
     return None
-
-
-def _instant(column: Any) -> str | None:
-    """That a column has instants, if it does."""
-    told = json.loads(column.logical_type.to_json())
-    is_instant = told["Type"] == "Timestamp" and told["isAdjustedToUTC"]
-    return "a TIMESTAMP" if is_instant else None
 
 
 def _has_nanoseconds(column: Any) -> bool:

@@ -2,9 +2,9 @@
 
 A base table that is fresh up to F has all rows up to F (but for late ones; where its time is a
 DATE, the rows of a day come until it is over). A view over it need not: its rows of v can depend
-on rows of its parents up to v + hi, so they are complete once F has passed v + hi. Whoever shows
-only complete buckets of such a view's rows waits so much longer; a chain of views adds up. It
-follows from the queries alone, whatever the versions are.
+on rows of its parents up to v + hi, so they are complete once F has passed v + hi. A final view
+over such a view waits that much longer, and the waits of a chain of views add up. They follow
+from the queries alone, whatever the versions are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from freshline.spark.views.timesets import spread_us
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.buckets.times import kind_of_type
 from freshline.sql.query.records import Buckets, Reason, Source, ViewPlan
+from freshline.sql.query.zone import DAY_US
 
 Sources = Callable[[TableDef], tuple[str, list[Source]]]
 """A view's query as analysis reads it, and the columns of what it reads."""
@@ -26,9 +27,6 @@ Confirms = Callable[[str, list[Source], Buckets], bool]
 
 Zones = Callable[[TableDef], str]
 """The time zone of the session that runs a view's query; its own settings may say another one."""
-
-
-_DAY_US = 86_400_000_000
 
 
 class Holds:
@@ -76,7 +74,7 @@ class Holds:
                     why = f"its freshline.time is {source.time_column}"
                     return _open(self._project.table(name), reads.column, why)
                 if source.columns[reads.column] == "date":
-                    holds_us[name] = _DAY_US  # rows of a day come until it is over
+                    holds_us[name] = DAY_US  # rows of a day come until it is over
                 continue
             hold_us = self._of_view(name, reads.column)
             if isinstance(hold_us, Reason):

@@ -82,9 +82,7 @@ def resolved_otherwise(session: Asks, query: str, sources: Sequence[Source]) -> 
     text, own = for_spark(normalise(query, sources)), written_back(query)
     try:
         forms = [canonical_form(spark_plan(session, each)) for each in (own, text)]
-        if forms[0] == forms[1] and _tries(own) == _tries(text):
-            return None
-        if alike(session, query, text):
+        if (forms[0] == forms[1] and _tries(own) == _tries(text)) or alike(session, query, text):
             return None
         said = "has another plan in Spark than the query"
     except SparkError as error:

@@ -16,9 +16,9 @@ from freshline.sql.readings.conditions import conjuncts
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.trees import Tree
 
-_UNTOLD = frozenset({"exprId", "name", "isTempView", "aggregateExpressions"})
-"""Fields that say how something is called, a struct's field being told by its place; and what is
-aggregated, which is told where it is used. Spark adds what only a window above it needs."""
+_UNTOLD = frozenset({"exprId", "name", "aggregateExpressions"})
+"""Names, since a struct's field is told by its place; and the list of aggregates, each of which is
+told where it is used. Spark adds aggregates to it that only a window above needs."""
 _COMPARING_ROWS = ("Union", "Except", "Intersect", "Distinct", "Deduplicate")
 
 

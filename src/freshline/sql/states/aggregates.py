@@ -330,7 +330,10 @@ def _counted(name: str, args: Sequence[exp.Expr]) -> State:
 
 
 def _bracketed(value: exp.Expr) -> exp.Expr:
-    """A value that can stand in front of IS: ``(a OR b) IS NULL``."""
+    """A value that can stand in front of IS: ``(a OR b) IS NULL``.
+
+    The brackets are in the tree, since a state is known by the text of its tree.
+    """
     plain = isinstance(value, exp.Column | exp.Literal | exp.Paren)
     return value.copy() if plain else exp.paren(value)
 
