@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
+from freshline.sql.query.records import Source
 from freshline.sql.states.quotients import exact_quotient
+from tests.spark.views.proving import Proving
 
 pytestmark = pytest.mark.spark
 
@@ -18,6 +20,10 @@ TYPES = [
     (38, 20),
     (12, 2),
     (9, 3),
+    (11, 2),
+    (11, 0),
+    (10, 2),
+    (5, 4),
     (20, 0),
     (33, 4),
     (28, 14),
@@ -44,7 +50,7 @@ def test_the_quotient_is_the_average_of_every_type(spark, loses):
             {"g": group, "v": Decimal(chance.randrange(-limit, limit)).scaleb(-scale)}
             for group in range(GROUPS)
             for limit in [10 ** (scale + chance.choice([whole, min(3, whole), 0]))]
-            for _ in range(chance.choice([1, 2, 3, 6, 7, 9, 11, 13, 17, 99]))
+            for _ in range(chance.choice([1, 2, 3, 6, 7, 9, 11, 13, 17, 99, 160]))
         ]
         rows += [{"g": GROUPS, "v": None}]
         schema = pa.schema([("g", pa.int32()), ("v", pa.decimal128(precision, scale))])
@@ -62,6 +68,62 @@ def test_the_quotient_is_the_average_of_every_type(spark, loses):
         wrong = [tuple(row) for row in found.where("NOT a <=> q").collect()]
         assert wrong == [], (precision, scale)
         assert found.count() == GROUPS + 1
+
+
+KINDS = {
+    # digits, digits behind the point, values from and up to (without point), rows of a group
+    "long values": (11, 2, 90_000_000_000, 99_999_999_999, (13, 17, 19, 23, 29)),
+    "money": (10, 2, 100, 500_000, (160,)),
+    "money that is owed": (10, 2, -500_000, -100, (160,)),
+    "small numbers": (7, 2, 1, 9_999, (160,)),
+}
+
+
+def by_doubles(total: int, count: int, scale: int) -> Decimal:
+    """As Spark's optimiser has it computed; Python's doubles and their texts are Java's."""
+    unit = Decimal(1).scaleb(-(scale + 4))
+    return Decimal(repr(total / count / 10.0**scale)).quantize(unit, ROUND_HALF_UP)
+
+
+def exactly(total: int, count: int, scale: int) -> Decimal:
+    with localcontext(prec=80):
+        unit = Decimal(1).scaleb(-(scale + 4))
+        return (Decimal(total).scaleb(-scale) / count).quantize(unit, ROUND_HALF_UP)
+
+
+def telling(kind: str) -> pa.Table:
+    """Twelve groups whose average differs by the way in which it is computed."""
+    digits, scale, least, most, counts = KINDS[kind]
+    chance = random.Random(kind)
+    found: list[list[int]] = []
+    while len(found) < 12:
+        values = [chance.randrange(least, most) for _ in range(chance.choice(counts))]
+        if by_doubles(sum(values), len(values), scale) != exactly(sum(values), len(values), scale):
+            found.append(values)
+    rows = [
+        {"g": group, "v": Decimal(value).scaleb(-scale)}
+        for group, values in enumerate(found)
+        for value in values
+    ]
+    schema = pa.schema([("g", pa.int64()), ("v", pa.decimal128(digits, scale))])
+    return pa.Table.from_pylist(rows, schema)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_average_of_short_decimals_is_merged_as_spark_computes_it(shop, kind):
+    """Its optimiser computes it in doubles: exactly divided, the last digit is another one."""
+    digits, scale, *_ = KINDS[kind]
+    rows = telling(kind)
+    proving = Proving(shop)
+    proving.feed(Source("sales", {"g": "bigint", "v": f"decimal({digits},{scale})"}))
+    proving.view("v_mean", "SELECT g, avg(v) AS a, count(*) AS n FROM sales GROUP BY g")
+    proving.view("v_some", "SELECT g, count(*) AS n FROM sales GROUP BY g HAVING avg(v) < 2500.5")
+    proving.plan()
+    for part in range(3):
+        proving.arrive("sales", rows.take(list(range(part, len(rows), 3))))
+        proving.update("v_mean")
+        proving.update("v_some")
+    assert [proving.told[view][-1][0] for view in ("v_mean", "v_some")] == ["group-merge"] * 2
 
 
 def test_ties_are_rounded_away_from_zero_and_only_they(spark):

@@ -10,7 +10,8 @@ and folded. A state of no rows is NULL, which collecting leaves out; so n is nev
 
 Where all values are one, the mean is that value to the last digit, and M2 is 0: a sum divided by
 its count need not be, and a query may ask whether a deviation is 0. So the mean is kept between
-the least and the greatest value, and that of the first state is taken as it is.
+the least and the greatest value, and that of the first state is taken as it is. As in Spark, d is
+divided before it is multiplied: of values near 10^152 the square would be infinite otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _FOLD = """AGGREGATE(COLLECT_LIST(s),
         'n', a.n + b.n,
         'mean', CASE WHEN a.n = 0 THEN b.mean
             ELSE a.mean + (b.mean - a.mean) * b.n / (a.n + b.n) END,
-        'm2', a.m2 + b.m2 + (b.mean - a.mean) * (b.mean - a.mean) * a.n * b.n / (a.n + b.n))
+        'm2', CASE WHEN a.n = 0 THEN b.m2 ELSE
+            a.m2 + b.m2 + (b.mean - a.mean) * ((b.mean - a.mean) / (a.n + b.n)) * a.n * b.n END)
     {last})"""
 _LAST = {
     "var_pop": "CASE WHEN r.n > 0 THEN r.m2 / r.n END",

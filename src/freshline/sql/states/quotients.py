@@ -10,6 +10,11 @@ With a total t of scale s, a count c, and S = s + 4 digits wanted:
     r = t mod c                       whole = (t - r) / c
     n = |r| 10^s, a whole number      q = (2 n 10^4 + c) div 2c
     result = (whole 10^S + sign(t) q) 10^-S
+
+Of values with at most eleven digits Spark's optimiser makes another average: that of whole
+numbers, as a double, which is divided by 10^s and rounded (its rule DecimalAggregates, for types
+of at most fifteen digits). Its last digit differs from the exact one where the quotient lies at a
+tie or close to one, so it is computed in the same way here.
 """
 
 from __future__ import annotations
@@ -24,6 +29,10 @@ _COUNT_DIGITS = 12
 _MOST_DIGITS = 38
 _MOST_SCALE = 24
 """Of the result: the largest number above has 12 + S + 1 digits, one more for the doubled count."""
+_DOUBLE_DIGITS = 15
+"""Of the result: with so many Spark computes it in doubles."""
+_SUM_DIGITS = 6
+"""Digits that a sum has more than the average of the same values."""
 _MOST_WHOLE = 32
 """Digits before the point: Spark's ``/`` keeps six behind it in any case."""
 
@@ -46,6 +55,8 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
         Unsupported: AGGREGATE: the type is too wide for whole numbers of 38 digits.
     """
     precision, scale = decimal_digits(type_)
+    if precision <= _DOUBLE_DIGITS:
+        return _in_doubles(total, count, precision, scale)
     if scale > _MOST_SCALE or precision - scale > _MOST_WHOLE:
         message = f"an average of the type {type_} has no exact merge rule; cast to fewer digits"
         raise unsupported("AGGREGATE", message, total)
@@ -74,6 +85,23 @@ def exact_quotient(total: exp.Expr, count: exp.Expr, type_: str) -> exp.Expr:
         coalesce=False,
     )
     return exp.cast(text, type_, dialect="spark")
+
+
+def _in_doubles(total: exp.Expr, count: exp.Expr, precision: int, scale: int) -> exp.Expr:
+    own = scale - _MORE
+    digits = precision + _SUM_DIGITS
+    summed = exp.cast(total.copy(), f"decimal({digits},{own})")
+    unscaled = _double(_as(_paren(exp.Mul, summed, _power(own)), digits))
+    mean = _paren(exp.Div, unscaled, _double(count))
+    return exp.cast(
+        _paren(exp.Div, mean, _double(_number(10**own))),
+        f"decimal({precision},{scale})",
+        dialect="spark",
+    )
+
+
+def _double(value: exp.Expr) -> exp.Expr:
+    return exp.cast(value.copy(), "double")
 
 
 def _raised(part: exp.Expr, scale: int) -> exp.Expr:
