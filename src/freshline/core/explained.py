@@ -33,8 +33,15 @@ def explained(
         if other.stamp == entry[2]:
             seen.append(entry)
             if other is not table:
-                over.append(Candidate(other.name, policy.score(other)))
+                over.append(Candidate(other.name, _score(other, policy)))
     for entry in seen:
         heappush(ready, entry)
-    score = "asked for" if table.asked else policy.score(table)
-    return score, tuple(over)
+    return _score(table, policy), tuple(over)
+
+
+def _score(table: Table, policy: Policy) -> str:
+    if table.asked:
+        return "asked for"
+    if table.full and policy.ranks_by_gain:
+        return "to be computed anew"
+    return policy.score(table)

@@ -70,6 +70,11 @@ class Policy:
     """Overrides ``react`` (``started``, ``prioritised``, ``next_wakeup_s``): has own state."""
     heeds_arrivals: ClassVar[bool] = False
     """``react`` is called at every instant, not only at the first and where updates finished."""
+    ranks_by_gain: ClassVar[bool] = False
+    """Its key is what an update gains by its new data: one without any would come last for ever.
+
+    A table that is to be computed anew, since its query changed, goes ahead of its order.
+    """
     inherits: ClassVar[bool] = True
     """Whether inherited priorities apply."""
     partitioned: ClassVar[bool] = True

@@ -128,6 +128,7 @@ class Scheduler:
         self._explains = explains
         kind = type(policy)
         self._chooses = policy.chooses and policy.picks(self.tables)
+        self._anew_first = policy.ranks_by_gain
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
@@ -234,11 +235,10 @@ class Scheduler:
         """Fill the free tracks with what people asked for, then the best of the waiting."""
         if self._asked:
             self._start_asked(commands)
-        policy = self.policy
         if self.placement is not None:
             self._start_placed(self.placement, commands)
         elif self._chooses:
-            while self._free and (table := policy.choose(self)) is not None:
+            while self._free and (table := self._chosen()) is not None:
                 commands.append(self._start(table, heappop(self._free)))
         else:
             ready, tables = self._ready, self.tables
@@ -247,6 +247,12 @@ class Scheduler:
                 table = tables[order]
                 if table.stamp == stamp:
                     commands.append(self._start(table, heappop(self._free)))
+
+    def _chosen(self) -> Table | None:
+        """What a policy that chooses wants next; what is to be computed anew goes first."""
+        if self._anew_first and (first := self.first()) is not None and first.full:
+            return first
+        return self.policy.choose(self)
 
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
@@ -280,9 +286,7 @@ class Scheduler:
         asked = [
             table
             for table in self._asked
-            if self.startable(table)
-            and not table.full  # nobody knows yet how long all its files take
-            and not _is_below_asked(table, clear)
+            if self.startable(table) and not _is_below_asked(table, clear)
         ]
         return [*asked, *self.waiting()]
 
@@ -683,6 +687,8 @@ class Scheduler:
             or (self._versioned and self.blocked(table))
         ):
             key = None
+        elif table.full and self._anew_first:
+            key = -_INFINITY
         else:
             key = self.policy.key(table)
         if key == table.key:
@@ -766,7 +772,7 @@ class Scheduler:
         if not self._ready:
             return
         waiting = self.waiting()
-        if self._chooses and (first := self.policy.choose(self)) is not None:
+        if self._chooses and (first := self._chosen()) is not None:
             waiting.remove(first)
             waiting.insert(0, first)
         for table, track in placement.assign(waiting, sorted(self._free)):

@@ -1,12 +1,16 @@
 """Tracks that reports need: what still starts there before, and nothing from then on."""
 
+import pytest
+
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.commands import StartUpdate
 from freshline.core.events import (
     BackfillRequested,
     FileArrived,
     RefreshRequested,
+    TableRestored,
     TrackReserved,
+    UpdateFailed,
     UpdateFinished,
     UpkeepOffered,
 )
@@ -99,3 +103,47 @@ def test_background_work_starts_on_the_only_track_where_it_ends_in_time() -> Non
     assert [command.upkeep for command in begun] == ["compact"]
     scheduler.handle(340.0, [UpdateFinished("slow", 2)])
     assert scheduler.handle(999.0, [BackfillRequested("quick", 0.0, 60.0)]) == []
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_what_was_asked_for_starts_between_the_batches_of_reports(full: bool) -> None:
+    """The window after is always open already, so the only track is always reserved."""
+    scheduler = _updated()
+    started = _told(scheduler.handle(300.0, [RefreshRequested("quick", full)]))
+    for window in range(1, 4):
+        from_s = 1000.0 * window
+        scheduler.handle(from_s, [TrackReserved(0, from_s)])  # its batch takes ten seconds
+        next_s = TrackReserved(0, from_s + 1000.0)
+        commands = scheduler.handle(from_s + 10.0, [next_s, *_news(from_s + 10.0)])
+        while commands:
+            started += _told(commands)
+            ends = [UpdateFinished(command.table, window) for command in commands]
+            commands = scheduler.handle(scheduler.now_s + 10.0, ends)
+    assert {name for name, _ in started} == {"slow", "quick"}
+    assert [name for name, _ in started].count("quick") >= 3
+
+
+def test_a_reload_that_failed_waits_for_the_report_as_it_did_at_first() -> None:
+    scheduler = _updated()
+    scheduler.handle(250.0, [TrackReserved(0, None)])
+    (command,) = scheduler.handle(300.0, [RefreshRequested("quick", full=True)])
+    assert command.full
+    assert scheduler.handle(310.0, [UpdateFailed("quick", 320.0), TrackReserved(0, 340.0)]) == []
+    assert scheduler.handle(320.0, []) == []
+    (command,) = scheduler.handle(350.0, [TrackReserved(0, None)])
+    assert (command.table, command.full) == ("quick", True)
+
+
+def test_a_view_whose_query_changed_lets_one_report_pass_and_no_more() -> None:
+    specs = [TableSpec("a", (), 60.0, alpha_s=1.0), TableSpec("v", ("a",), alpha_s=1.0)]
+    scheduler = make_warehouse_scheduler(
+        specs, tracks=1, settings=PolicySettings(policy="max-benefit"), start_s=1000.0
+    )
+    restored = [
+        TableRestored("a", 940.0, 7, 8),
+        TableRestored("v", 940.0, 3, 4, alpha_s=0.5, beta=0.0, stale=True),
+    ]
+    assert scheduler.handle(1000.0, [*restored, TrackReserved(0, 1005.0)]) == []
+    assert scheduler.handle(1005.0, [TrackReserved(0, 1005.0)]) == []
+    (command,) = scheduler.handle(1015.0, [TrackReserved(0, 2000.0)])
+    assert (command.table, command.full) == ("v", True)

@@ -1,7 +1,9 @@
 """Tracks that something else needs from some moment on: reports with deadlines.
 
 From that moment no update starts on the track; before it only one that will have ended by then,
-by its learned cost. A track that is not reserved is not affected.
+by its learned cost. Nobody knows how long a table takes that is computed anew: it lets the batch
+pass that is next when it could start, and then starts in the first gap, or on the only track it
+would never start. A track that is not reserved is not affected.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ class Reservations:
     def __init__(self) -> None:
         self.from_s: dict[int, float] = {}
         self.reports: tuple[ReportDemand, ...] = ()
+        self._until: dict[int, tuple[int, float]] = {}
 
     def reserve(self, event: TrackReserved) -> None:
         """Reserve a track from a moment on, or give it back."""
@@ -55,10 +58,20 @@ class Reservations:
         commands = []
         for track in hidden:
             for table in waiting() if self.from_s[track] > now_s else ():
-                amount_s = table.next_to_s - table.freshness_s + table.late_s
-                if now_s + table.cost.expected_s(amount_s) <= self.from_s[track]:
+                if self._fits(table, now_s, self.from_s[track]):
                     commands.append(start(table, track))
                     break
             else:
                 heappush(free, track)
         return commands
+
+    def _fits(self, table: Table, now_s: float, from_s: float) -> bool:
+        """Whether ``table`` may start on a track that is reserved from ``from_s`` on."""
+        if not table.full:
+            amount_s = table.next_to_s - table.freshness_s + table.late_s
+            return now_s + table.cost.expected_s(amount_s) <= from_s
+        number, until_s = self._until.get(table.order, (table.number, from_s))
+        if number != table.number:
+            until_s = from_s
+        self._until[table.order] = (table.number, until_s)
+        return now_s > until_s

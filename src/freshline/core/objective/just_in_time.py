@@ -22,7 +22,7 @@ from freshline.core.policy import Key, Policy, View
 
 OBJECTIVES = ("staleness", "cost")
 
-_FLAGS = ("name", "chooses", "inherits", "partitioned", "own_partition")
+_FLAGS = ("name", "chooses", "ranks_by_gain", "inherits", "partitioned", "own_partition")
 
 _DRIFT = 0.05
 """Needs are worked out anew when a table's expected seconds moved by this share."""

@@ -35,6 +35,7 @@ class Lookahead(Policy):
     """
 
     name: ClassVar[str] = "lookahead"
+    ranks_by_gain: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
     reacts: ClassVar[bool] = True
     heeds_arrivals: ClassVar[bool] = True

@@ -25,6 +25,7 @@ class MaxBenefit(Policy):
     """Largest priority * freshness gain / expected seconds first."""
 
     name: ClassVar[str] = "max-benefit"
+    ranks_by_gain: ClassVar[bool] = True
 
     def key(self, table: Table) -> float:
         return -benefit(table)

@@ -89,6 +89,7 @@ class Whittle(Policy):
     """Largest priority * gain^2 / seconds first, or gain where patience ends."""
 
     name: ClassVar[str] = "whittle"
+    ranks_by_gain: ClassVar[bool] = True
     also_called: ClassVar[tuple[str, ...]] = ("index",)
     reacts: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
