@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.core.background.upkeep import COMPACT, TRY
 from freshline.core.events import (
     BackfillRequested,
     FileArrived,
@@ -172,3 +174,24 @@ def test_upkeep_never_starts_while_something_could_and_never_two_at_once(steps, 
         if any(each.upkeep for each in commands):
             assert core.first() is None
         assert len({each.track for each in running}) == len(running) <= tracks
+
+
+@pytest.mark.parametrize(
+    "work", [UpkeepOffered("v", TRY, 1, 10.0), BackfillRequested("v", 0.0, 5.0)]
+)
+def test_what_waits_for_a_paused_table_keeps_nothing_else_from_being_done(work):
+    """A view is paused for a week: the files of all others are compacted all the same."""
+    core = scheduler(A, B, TableSpec("v", ("b",), alpha_s=1.0), tracks=2)
+    events = [arrived(10), arrived(10, "b")]
+    while commands := core.handle(10.0, events):
+        events = [UpdateFinished(command.table, 0) for command in commands]
+    assert core.handle(20.0, [TablePaused("v")]) == []
+    assert core.handle(21.0, [work]) == []
+    assert not core.background.active
+    commands = core.handle(22.0, [UpkeepOffered("a", COMPACT, 1)])
+    assert [(each.table, each.upkeep) for each in commands] == [("a", COMPACT)]
+    assert core.handle(23.0, [UpdateFinished("a", 2)]) == []
+    (command,) = core.handle(24.0, [TableResumed("v")])
+    assert (command.table, command.upkeep, command.backfill) == (
+        ("v", TRY, None) if isinstance(work, UpkeepOffered) else ("v", "", (0.0, 5.0))
+    )

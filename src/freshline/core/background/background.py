@@ -97,10 +97,14 @@ class Background:
 
     @property
     def wanted(self) -> bool:
-        """Whether background work waits."""
-        return bool(self._trials or self._computable) or any(
-            table.gap for table in self._newest_first
-        )
+        """Whether background work waits; that of a paused table waits until it is resumed.
+
+        Else nobody's files would be compacted for as long as one view is paused.
+        """
+        waiting = [work.table for work in self._trials]
+        waiting += [work.table for work in self._computable]
+        waiting += [table for table in self._newest_first if table.gap]
+        return any(not table.paused for table in waiting)
 
     @property
     def _computable(self) -> list[Backfill]:
