@@ -136,8 +136,6 @@ class Oversight:
                 self._changed_tables.add(event.table)
         self._changed_tables.update(command.table for command in commands)
         for command in commands:
-            if command.upkeep:
-                continue  # nothing is promised of it
             self._bounds.started(command, now_s)
         if self._aus is not None:  # nothing is promised under others
             self._bounds.look(now_s)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
 from freshline.core.commands import StartUpdate
-from freshline.core.events import BackfillRequested, Event, FileArrived, UpdateFinished
+from freshline.core.events import (
+    BackfillRequested,
+    Event,
+    FileArrived,
+    UpdateFinished,
+    UpkeepOffered,
+)
 from freshline.core.model import TableSpec
 from freshline.core.oversight.bounds import BoundsKept, Kind, Limits
 from freshline.core.scheduler import Scheduler
@@ -60,3 +68,19 @@ def test_of_an_update_that_waits_for_its_track_one_is_and_the_backfill_is_the_re
     (violation,) = watched.kept.violations
     assert (violation.table, violation.kind) == ("other", Kind.RESPONSE)
     assert violation.because == "an update of orders took 60 s; 1 s assumed"
+
+
+@pytest.mark.parametrize("work", ["vacuum", "try"])
+def test_work_on_files_that_holds_up_an_update_is_the_reason(work: str) -> None:
+    orders, other = (TableSpec(name, (), 60.0, alpha_s=1.0) for name in ("orders", "other"))
+    watched = Watched(orders, other)
+    watched.at(0.0, FileArrived("orders", START_S, "f1"))
+    watched.at(1.0, UpdateFinished("orders", 0))
+    (command,) = watched.at(60.0, UpkeepOffered("orders", work, 1, 1.0))
+    assert command.upkeep == work
+    watched.at(61.0, FileArrived("other", START_S + 61.0, "g1"))
+    watched.at(120.0, UpdateFinished("orders", None))
+    watched.at(121.0, UpdateFinished("other", 0))
+    (violation,) = watched.kept.violations
+    assert (violation.table, violation.kind) == ("other", Kind.RESPONSE)
+    assert violation.because == f"{work} of orders had a track meanwhile"

@@ -98,6 +98,7 @@ class _Watched:
         "running",
         "since_fresh",
         "table",
+        "upkeep",
         "worst_s",
     )
 
@@ -108,6 +109,8 @@ class _Watched:
         """What was started, when, and the limits in force then."""
         self.beside = False
         """It is background work: it waits for its share, and no response is promised of it."""
+        self.upkeep = ""
+        """Which work on its files runs: nothing is promised of it, and it may hold up others."""
         self.since_fresh = False
         self.is_stale = False
         self.counts: Counter[Reason] = Counter()
@@ -174,8 +177,11 @@ class BoundsKept:
         self._causes.append(_Cause(now_s, table, Reason.FAULT, f"{table}: {what}"))
 
     def started(self, command: StartUpdate, now_s: float) -> None:
-        """An update starts."""
+        """An update starts, or work on a table's files."""
         watched = self._watched[command.table]
+        watched.upkeep = command.upkeep
+        if command.upkeep:
+            return
         if watched.limits is not None:
             watched.running = (command, now_s, watched.limits)
             running = watched.table.running
@@ -184,12 +190,16 @@ class BoundsKept:
     def failed(self, table: str, now_s: float) -> None:
         """The running update of ``table`` failed."""
         self._watched[table].running = None
+        self._watched[table].upkeep = ""
         self.fault(table, now_s, "an update failed")
 
     def finished(self, table: str, now_s: float) -> None:
         """The running update of ``table`` ended."""
         self._latest_s = now_s
         watched = self._watched[table]
+        if watched.upkeep:
+            self._causes.append(_beside(table, watched.upkeep, now_s))
+            watched.upkeep = ""
         if watched.running is None:
             return
         command, start_s, limits = watched.running
@@ -282,9 +292,11 @@ class BoundsKept:
         return _Cause(since_s, table.name, Reason.UNKNOWN, "")
 
     def _overdue(self) -> list[_Cause]:
-        """Updates that run longer than assumed and have not ended."""
+        """Updates that run longer than assumed and have not ended, and work on files."""
         found = []
         for name, watched in self._watched.items():
+            if watched.upkeep:
+                found.append(_beside(name, watched.upkeep, self._latest_s))
             if watched.running is None:
                 continue
             command, start_s, limits = watched.running
@@ -306,3 +318,7 @@ class BoundsKept:
         """The table of that name and all that is derived from it."""
         table = self._watched[name].table
         return [self._watched[each.name] for each in (table, *dependents(table))]
+
+
+def _beside(name: str, work: str, now_s: float) -> _Cause:
+    return _Cause(now_s, name, Reason.EXECUTION, f"{work} of {name} had a track meanwhile")
