@@ -61,6 +61,8 @@ def stretch_bound(
     derived: Sequence[str] = (),
     chop: float | None = None,
     reports: int = 0,
+    objective: str = "staleness",
+    unlike: str = "",
 ) -> StretchBound:
     """Theorem 4.3 for tables that load one period of data at a time.
 
@@ -72,6 +74,8 @@ def stretch_bound(
         derived: Names of tables that are no base tables; the paper knows none.
         chop: What the policy cuts updates to, in periods.
         reports: How many share a track with the updates; the paper knows none.
+        objective: Under ``cost`` updates wait until they are due.
+        unlike: What else is known of the feeds that the theorem does not allow, one phrase.
     """
     if policy != POLICY:
         why_not = f"it is about policy {POLICY}"
@@ -79,8 +83,12 @@ def stretch_bound(
         why_not = f"table '{derived[0]}' is derived"
     elif reports:
         why_not = "reports take a track at times"
+    elif objective != "staleness":
+        why_not = f"under the objective {objective} updates wait"
     elif chop is not None:
         why_not = "with chop an update does not load all that is pending"
+    elif unlike:
+        why_not = unlike
     elif not shares or any(period_s <= 0.0 for _, period_s in shares.values()):
         why_not = "not every period is known"
     else:

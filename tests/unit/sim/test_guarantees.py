@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from freshline.cli.commands.guarantees import conclusions, guarantees, length_s
+from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import UserError
+from freshline.core.model import TableSpec
+from freshline.core.stretch import STRETCH
+from freshline.runtime.status.guarantees import assessment_of
+from freshline.sim.driver import play
 from freshline.sim.scenario.file import read_scenario
+from freshline.sim.theory.bounds import bounds_of
 from freshline.sim.theory.guarantees import scenario_guarantees
 
 LATE = ["late", "by", "response", "stale", "by", "recovers", "in"]
@@ -110,3 +116,39 @@ def test_an_outage_is_seconds_or_a_duration(text, seconds):
 def test_anything_else_is_refused(text):
     with pytest.raises(UserError, match="--outage"):
         length_s(text)
+
+
+@pytest.mark.parametrize(
+    ("policy", "table", "horizon_s"),
+    [
+        ("group-and-run", "{name: a, period: 100, phase: 1, alpha: 10}", 300),
+        ("group-and-run", "{name: a, period: 10, alpha: 0.1, outages: [[15, 500]]}", 600),
+        (
+            "group-and-run",
+            "{name: a, period: 100, alpha: 10, arrivals: [[100, 100], [101, 101], [200, 200]]}",
+            400,
+        ),
+        (
+            "{name: group-and-run, objective: cost}",
+            "{name: a, period: 10, alpha: 0.1, target_lag: 1000}",
+            3000,
+        ),
+    ],
+    ids=["a-short-first-file", "an-outage", "arrivals-of-its-own", "objective-cost"],
+)
+def test_no_stretch_is_promised_that_is_not_kept(tmp_path, policy, table, horizon_s):
+    """``simulate --bounds`` says of the same files that the theorem is not about them."""
+    path = tmp_path / "scenario.yml"
+    path.write_text(f"horizon: {horizon_s}\ntracks: 2\npolicy: {policy}\ntables:\n- {table}\n")
+    scenario = read_scenario(path)
+    result = play(scenario)
+    assert result.stretch is not None
+    assert result.stretch > STRETCH
+    found, told = scenario_guarantees(scenario).stretch, bounds_of(scenario, result)["theorem_4_3"]
+    assert (found.bound, found.why_not) == (None, told.why_not)
+
+
+def test_no_stretch_is_promised_of_a_project_whose_tables_wait_for_their_targets():
+    specs = (TableSpec("a", (), 10.0, alpha_s=0.1, target_lag_s=3600.0),)
+    chosen = SchedulerSettings(tracks=2, policy="group-and-run", objective="cost")
+    assert assessment_of(specs, chosen).stretch.bound is None

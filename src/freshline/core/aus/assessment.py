@@ -90,6 +90,8 @@ def assessed(
     policy: str = "aus",
     chop: float | None = None,
     reports: Sequence[ReportDemand] = (),
+    objective: str = "staleness",
+    unlike: str = "",
 ) -> Assessment:
     """Judge ``tables`` on ``tracks``.
 
@@ -99,7 +101,8 @@ def assessed(
         recovery: How recovery periods are chosen (``shares.RECOVERIES``).
         worst_factor: How many times its mean an update takes at worst (for ``worst``).
         outage_s: lambda of Theorem 4; None: no outage is asked about.
-        policy, chop: What runs; only the bound on stretch depends on them.
+        policy, chop, objective: What runs; only the bound on stretch depends on them.
+        unlike: What Theorem 4.3 does not allow of the feeds (``stretch.stretch_bound``).
         reports: What shares the last track with the updates.
 
     Raises:
@@ -130,6 +133,8 @@ def assessed(
             derived=[table.name for table in tables if not table.is_base],
             chop=chop,
             reports=len(reports),
+            objective=objective,
+            unlike=unlike,
         ),
         lent,
     )

@@ -105,5 +105,6 @@ def assessment_of(
         outage_s=outage_s,
         policy=chosen.policy,
         chop=chosen.chop,
+        objective=chosen.objective,
         reports=reports,
     )

@@ -137,20 +137,22 @@ def least_factor(alpha: float, tables_a_track: float) -> float | None:
 
 def theorem_4_3(scenario: Scenario, played: Played) -> Bound:
     """Stretch < 3 under group-and-run, if p >= 2g, alpha <= (p-g)/(8t) and alpha <= 1/8."""
-    why_not = _unlike_bateni(scenario)
-    if not why_not and scenario.settings.policy != "group-and-run":
+    why_not = ""
+    if scenario.settings.policy != "group-and-run":
         why_not = "it is about group-and-run"
     if not why_not and scenario.settings.objective != "staleness":
         why_not = "under the objective cost updates wait"
     if not why_not and scenario.settings.chop is not None:
         why_not = "with chop an update does not load all that is pending"
-    if not why_not:
-        why_not = _unlike_groups(scenario)
+    why_not = why_not or unlike_theorem_4_3(scenario)
     return Bound(played.stretch, None if why_not else STRETCH, why_not)
 
 
-def _unlike_groups(scenario: Scenario) -> str:
-    """Which condition of Theorem 4.3 does not hold; empty if all do."""
+def unlike_theorem_4_3(scenario: Scenario) -> str:
+    """Which condition of Theorem 4.3 on feeds and costs does not hold; empty if all do."""
+    why_not = _unlike_bateni(scenario)
+    if why_not:
+        return why_not
     periods = [scenario.feeds[table.name].period_s for table in scenario.tables]
     groups = spans_by_period(periods)
     why_not = unlike_groups(periods, scenario.tracks, time_per_data(scenario))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from freshline.core.aus.assessment import Assessment, assessed
 from freshline.core.aus.guarantee import graph_of
 from freshline.sim.scenario.model import Scenario
+from freshline.sim.theory.bounds import unlike_theorem_4_3
 
 
 def scenario_guarantees(scenario: Scenario, *, outage_s: float | None = None) -> Assessment:
@@ -25,4 +26,6 @@ def scenario_guarantees(scenario: Scenario, *, outage_s: float | None = None) ->
         outage_s=outage_s,
         policy=scenario.settings.policy,
         chop=scenario.settings.chop,
+        objective=scenario.settings.objective,
+        unlike=unlike_theorem_4_3(scenario),
     )
