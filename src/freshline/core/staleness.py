@@ -27,8 +27,9 @@ class Staleness:
 
 
 def settle(table: Table, now_s: float) -> None:
-    """Add the trapezoid since the last change; to be called before F changes."""
-    current_s = now_s - table.freshness_s
+    """Add the trapezoid since the last change; to be called before F or the floor changes."""
+    floor_s = table.floor_s  # as `complete_s`, without its call
+    current_s = now_s - (table.freshness_s if floor_s is None else floor_s)
     past_s = now_s - table.area_since_s
     table.staleness_area_s2 += (current_s - 0.5 * past_s) * past_s
     if current_s > table.max_staleness_s:  # noqa: PLR1730 - a call costs three times as much
@@ -40,7 +41,7 @@ def staleness_of(table: Table, now_s: float) -> Staleness | None:
     """Staleness at ``now_s``; None while nothing is known of the table's data."""
     if not table.known:
         return None
-    current_s = now_s - table.freshness_s
+    current_s = now_s - table.complete_s
     past_s = now_s - table.area_since_s
     return Staleness(
         current_s,
