@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Project, TableDef
 from freshline.project.names import correction, listed, name_fault
 from freshline.project.tables import statics_of
 from freshline.sql.text.reads import reads_of
 from freshline.sql.text.tokens import SqlTextError
+
+
+def arrival_faults(report: str, parents: Iterable[TableDef], where: Place) -> list[UserError]:
+    """Of the tables that a report reads, an error for each whose rows nobody can give a window.
+
+    Without an event time a row is of the window in which it arrived. Updates tell that as long
+    as files are loaded in their order, which a table that loads the newest first does not do.
+    """
+    return [
+        UserError(
+            "newest-first-report",
+            f"the report {report} reads {parent.name} by arrival, and that loads the newest files "
+            "first",
+            where=where,
+            rule="rows without an event time are of the window in which they arrived, so their "
+            "files must be loaded in order",
+            next_step=f"Name the event-time column of {parent.name} with 'freshline.time', or "
+            "remove its 'freshline.catch_up'.",
+        )
+        for parent in parents
+        if parent.kind == "base" and parent.catch_up == "newest" and parent.time_column is None
+    ]
 
 
 def asked_table(project: Project, name: str, query: str, where: Place) -> TableDef:
@@ -57,6 +81,9 @@ def asked_table(project: Project, name: str, query: str, where: Place) -> TableD
                 next_step=correction(read.name, known.values(), "Use one of these names."),
             )  # fmt: skip
         parents[known[read.parts[0].lower()]] = None
+    faults = arrival_faults(name, (project.table(each) for each in parents), where)
+    if faults:
+        raise faults[0]
     if not parents:
         raise UserError(
             "report-without-source", f"the report {name} reads no table of this project",

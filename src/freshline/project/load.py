@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from freshline.core.errors import UserError, UserErrors
+from freshline.project.asked import arrival_faults
 from freshline.project.graph import circles, parents_first
 from freshline.project.model import Feed, Project, TableDef
 from freshline.project.references import References
@@ -332,6 +333,10 @@ def _check_reports(tables: list[TableDef], errors: list[UserError]) -> None:
         for name in table.parents
         if name in reports
     ]
+    by_name = {table.name: table for table in tables}
+    for report in reports.values():
+        parents = [by_name[name] for name in report.parents if name in by_name]
+        errors += arrival_faults(report.name, parents, report.place)
 
 
 def _volatile(tables: list[TableDef]) -> list[str]:
