@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import Project
+from freshline.runtime.observer import Level
 from freshline.runtime.options import RunOptions
 from freshline.times import brief_s
 
@@ -25,7 +26,7 @@ _LAND_STANDBY_S = 30.0
 class Listener(Protocol):
     """Who is told."""
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, level: Level = "info") -> None:
         """Something people should hear."""
 
 
@@ -90,7 +91,8 @@ def _land(project: Project, listener: Listener, timeout_s: float = _LAND_S) -> N
     from freshline.ingest.gateway import land_what_was_pushed
 
     if not land_what_was_pushed(project, timeout_s):
-        listener.notice(f"not all that was pushed could be landed within {timeout_s:.0f} s")
+        text = f"not all that was pushed could be landed within {timeout_s:.0f} s"
+        listener.notice(text, level="warning")
 
 
 def _opened(project: Project, listener: Listener) -> Gateway:
@@ -111,5 +113,6 @@ def _watch(gateway: Gateway, listener: Listener, stopped: threading.Event) -> No
     while not stopped.wait(_LOOK_S):
         failure = gateway.failed()
         if failure is not None:
-            listener.notice(f"nothing more can be pushed: {failure}; start the run again")
+            text = f"nothing more can be pushed: {failure}; start the run again"
+            listener.notice(text, level="error")
             return

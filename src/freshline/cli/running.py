@@ -34,6 +34,7 @@ from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
 from freshline.runtime.observer import Level, Observers
 from freshline.runtime.options import RunOptions
+from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.subset import subset
 from freshline.runtime.warehouse import Warehouse
@@ -243,9 +244,11 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
 
 
 def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> list[tuple[str, str]]:
-    """Feeds that could not be read, and tables that still have news: each with the reason.
+    """Feeds, tables and reports that are not where they should be: each with the reason.
 
-    A refresh of some tables looks at these tables, at their ancestors and at the feeds of both.
+    That is feeds that could not be read, tables that still have news and reports that were given
+    up or failed. A refresh of some tables looks at these tables, at their ancestors and at the
+    feeds of both, and at no report.
     """
     tables = {item.name for item in found.tables}
     feeds: set[str | None] = {*project.feeds}
@@ -277,6 +280,9 @@ def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> li
         files = [each for each in item.troubles if each.state == "changed"]
         if files:
             behind.append((item.name, f"{files[0].name} changed: {files[0].reason}"))
+    for report in () if options.refresh else standing(found.reports):
+        if report.state == GIVEN_UP or (report.state in OPEN and report.error is not None):
+            behind.append((report.wanted.name, report.error or "given up"))
     return behind
 
 

@@ -18,9 +18,10 @@ _TITLES = (
 )  # fmt: skip
 
 
-def report_record(each: ReportStatus) -> dict[str, Any]:
+def report_record(each: ReportStatus, now_s: float) -> dict[str, Any]:
     """One report as JSON."""
     wanted = each.wanted
+    slack_s = each.slack_left_s(now_s)
     return {
         "name": wanted.name,
         "table": wanted.view,
@@ -31,7 +32,7 @@ def report_record(each: ReportStatus) -> dict[str, Any]:
         "rows_arrived": each.arrived_rows,
         "rows_taken": each.taken_rows,
         "cost_s": round(each.cost_s, 3),
-        "slack_s": None if each.slack_s is None else round(each.slack_s, 3),
+        "slack_s": None if slack_s is None else round(slack_s, 3),
         "next_batch": moment(each.planned_s[0]) if each.planned_s else None,
         "finished": moment(each.finish_s),
         "version": each.version,

@@ -173,6 +173,13 @@ def faults(found: WarehouseStatus) -> list[str]:
             if files:
                 count = counted(len(files), "file")
                 lines.append(f"{item.name}: {count} {word}, {files[0].name}: {files[0].reason}")
+    lines += _report_faults(found)
+    lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
+    return lines + [feed.error for feed in found.feeds if feed.error is not None]
+
+
+def _report_faults(found: WarehouseStatus) -> list[str]:
+    lines = []
     for report in standing(found.reports):
         if report.state == GIVEN_UP:
             lines.append(f"{report.wanted.name}: given up: {report.error or 'no reason is known'}")
@@ -180,8 +187,9 @@ def faults(found: WarehouseStatus) -> list[str]:
         if report.state in OPEN and behind_s is not None:
             why = "" if report.error is None else f": {report.error}"
             lines.append(f"{report.wanted.name}: {brief_s(behind_s)} behind its deadline{why}")
-    lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
-    return lines + [feed.error for feed in found.feeds if feed.error is not None]
+        elif report.state in OPEN and report.error is not None:
+            lines.append(f"{report.wanted.name}: failing: {report.error}")
+    return lines
 
 
 def _is_held_back(item: TableStatus, found: WarehouseStatus) -> bool:
@@ -217,7 +225,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
             "undelivered": found.alerts.undelivered,
         },
         "backfills": [backfill_record(each) for each in found.backfills],
-        "reports": [report_record(each) for each in standing(found.reports)],
+        "reports": [report_record(each, found.now_s) for each in standing(found.reports)],
         "topics": [topic_record(each) for each in found.topics],
         "sources": [source_record(each) for each in found.sources],
         "feeds": [feed_record(feed, running=found.run.running) for feed in found.feeds],

@@ -170,7 +170,7 @@ def _plan(project: Project, name: str, *, as_json: bool) -> int:
         table = table_of(project, status.wanted)
         ahead = look_ahead(project, journal, status.wanted, table, now_s, status=status)
     if as_json:
-        print_json({"report": report_record(status) | _plan_record(ahead)})
+        print_json({"report": report_record(status, now_s) | _plan_record(ahead)})
     else:
         _print_plan(ahead)
     return 0
@@ -180,8 +180,9 @@ def _list(project: Project, *, as_json: bool) -> int:
     with _looked_into(project) as journal:
         found = read_reports(journal)
     if as_json:
-        late = count_late(found)
-        print_json({"reports": [report_record(each) for each in found], "late": dict(late)})
+        late, now_s = count_late(found), time.time()
+        records = [report_record(each, now_s) for each in found]
+        print_json({"reports": records, "late": dict(late)})
         return 0
     out = console()
     out.print(report_table(found, time.time()) if found else "no reports")

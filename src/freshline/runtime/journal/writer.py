@@ -239,9 +239,11 @@ class Ledger:
                 self._update_ids.get(table),
             ),
         )
+        # A reload replaces the table of rejected rows, too.
+        before = "0" if command.full else "rejected_rows"
         self.journal.write(
             "UPDATE tables SET failures=0, error=NULL, retry_s=NULL, updates=updates+?,"
-            " busy_s=busy_s+?, rejected_rows=rejected_rows+? WHERE name=?",
+            f" busy_s=busy_s+?, rejected_rows={before}+? WHERE name=?",
             (int(result.strategy not in CHECKS), seconds, result.rejected_rows, table),
         )
         if full:

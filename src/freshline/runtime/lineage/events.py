@@ -263,9 +263,7 @@ class LineageEvents:
     def _inputs(
         self, table: TableDef, versions: Mapping[str, int], outcome: Outcome | None = None
     ) -> list[InputDataset]:
-        if table.feed is not None:
-            return [self._feed(table.feed, outcome)]
-        found = []
+        found = [] if table.feed is None else [self._feed(table.feed, outcome)]
         for parent in table.parents:
             at = versions.get(parent)
             facets = self._facets(self._project.table_path(parent), at)

@@ -263,22 +263,31 @@ def report_families(status: WarehouseStatus) -> Iterator[Metric]:
     shown: dict[str, ReportStatus] = {}
     for each in status.reports:  # the open ones by deadline, then the others, newest first
         shown.setdefault(each.wanted.view, each)
-    # A run always has the window of now open, beside which the one before may be given up.
-    given_up = {each.wanted.view for each in standing(status.reports) if each.state == GIVEN_UP}
+    # A run always has the window of now open, beside which those before may be behind or given up.
+    late = {
+        each.wanted.view
+        for each in standing(status.reports)
+        if each.state == GIVEN_UP
+        or (each.state in OPEN and each.behind_s(status.now_s) is not None)
+    }
     values: tuple[tuple[str, str, Callable[[ReportStatus], float | None]], ...] = (
         (
             "deadline_timestamp_seconds",
             "When the report's next result is due, or its last one was",
             lambda each: each.wanted.deadline_s,
         ),
-        ("slack_seconds", "What the plan leaves before that deadline", lambda each: each.slack_s),
+        (
+            "slack_seconds",
+            "What the plan leaves before that deadline, never more than the time left",
+            lambda each: each.slack_left_s(status.now_s),
+        ),
         ("batches", "Batches of that result that are done", lambda each: each.batches),
         (
             "late",
-            "1 where that deadline was missed, or will be by the plan, or the last window given up",
+            "1 where that deadline was or will be missed, or another window is behind or given up",
             lambda each: float(
                 each.late is not None
-                or each.wanted.view in given_up
+                or each.wanted.view in late
                 or (each.foreseen and each.state in OPEN)
             ),
         ),

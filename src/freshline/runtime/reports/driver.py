@@ -150,7 +150,9 @@ class Reports:
         self._tables_idle = True
         if self._off:
             return True
-        to_make = any(live.has_data for live in self._live.values())
+        to_make = any(
+            live.has_data and live.failures < MOST_FAILURES for live in self._live.values()
+        )
         return not (to_make or self._running) and self._look_s != float("-inf")
 
     def next_wakeup_s(self) -> float:
@@ -459,6 +461,7 @@ class Reports:
         if not live.once:
             live.taken_rows += job.rows
             live.batches = batches
+        live.failures = 0
         note(
             self._journal, live.name, taken_rows=live.taken_rows, batches=live.batches,
             cost_s=live.cost_s, code=live.code, error=None,
@@ -494,7 +497,7 @@ class Reports:
         note(self._journal, live.name, error=told(error))
         live.probing = False
         self._resubmit(live)
-        if hopeless or live.failures >= MOST_FAILURES:
+        if hopeless or live.is_hopeless(now_s):
             note(self._journal, live.name, state=GIVEN_UP, planned="[]")
             self._forget(live)
             self._notice(f"report {live.name} is given up: {told(error)}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -70,18 +71,28 @@ class Forecast:
 
 
 def typical_start_s(
-    journal: Journal, streams: list[str], start_s: float, end_s: float
+    journal: Journal,
+    streams: list[str],
+    start_s: float,
+    end_s: float,
+    start_before_s: Callable[[float], float] | None = None,
 ) -> float | None:
     """The start of the earlier window that is expected again; None: there is none.
 
     Of the last ones in which the streams brought anything, the one with the median number of
     rows, and of those with as many the one with the median delay: one odd day changes nothing.
+
+    Args:
+        start_before_s: The start of the window before the one that starts then: days are of 23
+            and of 25 hours, too. None: each is as long as this one.
     """
     length_s = end_s - start_s
     found = []
-    for back in range(1, WINDOWS + 1):
-        from_s = start_s - back * length_s
-        what = brought(journal, streams, from_s, from_s + length_s)
+    from_s = start_s
+    for _ in range(WINDOWS):
+        until_s = from_s
+        from_s = until_s - length_s if start_before_s is None else start_before_s(until_s)
+        what = brought(journal, streams, from_s, until_s)
         if what is not None:
             rows, delay_s = what
             found.append((rows, delay_s, from_s))

@@ -18,6 +18,7 @@ from freshline.runtime.reports.store import WantedReport
 
 MOST_FAILURES = 5
 _FIRST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class ReportInProgress:
         guessed: A plan was in time, but by costs that nobody had measured.
         promise: What that plan counted with, where it was in time.
         restarted, slower, waited, late_input: What happened that a plan cannot know.
-        failures: Batches that failed so far.
+        failures: Batches that failed one after another, up to now.
+        failed: Whether any batch failed.
         not_before_s: Nothing of it starts before: it failed lately.
         stale: The planner is to be told anew.
     """
@@ -86,6 +88,7 @@ class ReportInProgress:
     waited: bool = False
     late_input: bool = False
     failures: int = 0
+    failed: bool = False
     not_before_s: float = float("-inf")
     stale: bool = True
 
@@ -160,9 +163,19 @@ class ReportInProgress:
         return self.latest_start_s(self.outlook.report.cost(max(0, units)), self.final_s())
 
     def pause(self, now_s: float) -> None:
-        """After a failure: wait, each time twice as long."""
+        """After a failure: wait, each time twice as long, up to five minutes."""
         self.failures += 1
-        self.not_before_s = now_s + _FIRST_PAUSE_S * 2.0 ** (self.failures - 1)
+        self.failed = True
+        pause_s = _FIRST_PAUSE_S * 2.0 ** min(self.failures - 1, 30)
+        self.not_before_s = now_s + min(pause_s, _LONGEST_PAUSE_S)
+
+    def is_hopeless(self, now_s: float) -> bool:
+        """Whether it failed so often that it is given up.
+
+        Not before its deadline: a store that does not answer for some minutes is no reason to
+        give up a result that is wanted tomorrow.
+        """
+        return self.failures >= MOST_FAILURES and now_s > self.wanted.deadline_s
 
     def lateness(self, now_s: float) -> str | None:
         """Why the deadline is missed by a result of now; None: it is met.
@@ -172,7 +185,7 @@ class ReportInProgress:
         if now_s <= self.wanted.deadline_s:
             return None
         reasons = {
-            "failed": self.failures > 0,
+            "failed": self.failed,
             "foreseen": bool(self.foreseen),
             "restarted": self.restarted,
             "slower": self.slower,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from freshline.project.model import Project, TableDef
 from freshline.reports.costs import CostModel, FinalCost, PiecewiseCost
@@ -33,6 +34,7 @@ from freshline.runtime.reports.store import (
     measured,
     newest_arrival,
 )
+from freshline.runtime.reports.windows import window_of
 
 MARGIN = 1.25
 """Batches are planned as if they took so many times what was learned."""
@@ -114,6 +116,10 @@ def stream_names(project: Project, table: TableDef) -> list[str]:
     return [name for name in table.parents if project.table(name).kind == "base"]
 
 
+def _start_before_s(project: Project, view: TableDef, start_s: float) -> float:
+    return window_of(project, view, start_s - 1.0).start_s
+
+
 def outlook(
     project: Project,
     journal: Journal,
@@ -140,7 +146,8 @@ def outlook(
     known = known or measured(journal, wanted.view)
     start_s, end_s = wanted.start_s, wanted.end_s
     arrived_rows = sum(each.rows for each in arrivals(journal, streams, start_s, end_s))
-    typical_s = typical_start_s(journal, streams, start_s, end_s)
+    before_s = None if table.report is None else partial(_start_before_s, project, table)
+    typical_s = typical_start_s(journal, streams, start_s, end_s, before_s)
     forecasts = {
         name: forecast(journal, name, start_s, end_s, now_s, typical_s=typical_s, closed=closed)
         for name in streams

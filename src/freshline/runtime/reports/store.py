@@ -234,19 +234,22 @@ def read_report(journal: Journal, name: str) -> ReportStatus | None:
 
 
 def standing(reports: Iterable[ReportStatus]) -> list[ReportStatus]:
-    """Those that are to make, and of every report the window that ended last.
+    """Those that are to make, and of every report the windows since the newest that was made.
+
+    That one is among them; a window that was given up stands until a later one is made.
 
     Args:
         reports: In the order of :func:`read_reports`.
     """
     found: list[ReportStatus] = []
-    ended: set[str] = set()
+    made: set[str] = set()
     for each in reports:
         if each.state in OPEN:
             found.append(each)
-        elif each.wanted.view not in ended:
-            ended.add(each.wanted.view)
+        elif each.wanted.view not in made:
             found.append(each)
+            if each.state == "done":
+                made.add(each.wanted.view)
     return found
 
 

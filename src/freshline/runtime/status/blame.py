@@ -68,9 +68,9 @@ class Blame:
         return None
 
     def _of_feed(self, feed: str, item: TableStatus) -> str:
-        for topic in self._status.topics:
-            if topic.table == item.name and topic.error is not None:
-                return f"feed {feed}: {topic.error}"
+        for source in self._status.looked_at:
+            if source.table == item.name and source.error is not None:
+                return f"feed {feed}: {source.error}"
         if item.pending_files:
             return item.next
         for each in self._status.feeds:

@@ -34,7 +34,7 @@ def answer(reader: Reader, _: None) -> dict[str, Any]:
 
 
 def _record(each: ReportStatus, now_s: float, *, running: bool) -> dict[str, Any]:
-    record = report_record(each)
+    record = report_record(each, now_s)
     behind_s = each.behind_s(now_s)
     slack_s = each.slack_left_s(now_s) if running and behind_s is None else None
     return {

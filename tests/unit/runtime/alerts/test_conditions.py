@@ -152,8 +152,10 @@ def test_a_window_that_was_given_up_is_late_until_a_later_one_is_made(standing):
         for day in (1, 2)
     ]
     given_up = ReportStatus(wanted[0], "failed", error="no")
-    standing.put(reports=(ReportStatus(wanted[1], "live"), given_up))
-    assert {found[1] for found in standing.found()} == {"daily@1", "daily@2"}
+    for state in ("live", "failed", "withdrawn"):
+        standing.put(reports=(ReportStatus(wanted[1], state), given_up))
+        named = {"daily@1"} if state == "withdrawn" else {"daily@1", "daily@2"}
+        assert {found[1] for found in standing.found()} == named
     made = ReportStatus(wanted[1], "done", finish_s=NOW_S - 25.0)
     standing.put(reports=(made, given_up))
     assert standing.found() == []

@@ -203,7 +203,7 @@ def test_a_report_is_told_by_the_window_whose_deadline_is_next(tmp_path):
         return ReportStatus(wanted, **stands)
 
     status = dataclasses.replace(
-        read_status(shop.project, 500.0),
+        read_status(shop.project, 320.0),
         reports=(
             window("daily-3", 300.0, state="live", batches=2, slack_s=4.0),
             window("daily-4", 400.0, state="asked", foreseen=True),
@@ -235,3 +235,10 @@ def test_a_report_is_told_by_the_window_whose_deadline_is_next(tmp_path):
         ((given_up,), 1.0),
     ):
         assert told(dataclasses.replace(status, reports=reports))["late"] == (of, late)
+
+    behind = dataclasses.replace(status, now_s=345.0)
+    assert told(behind)["late"] == (of, 1.0)
+    assert told(behind)["slack_seconds"] == (of, -15.0)
+    # Of two that are behind the next one is told: the one that is behind counts all the same.
+    later = dataclasses.replace(behind, reports=(window("daily-5", 500.0, state="asked"), given_up))
+    assert told(later)["late"] == (of, 1.0)

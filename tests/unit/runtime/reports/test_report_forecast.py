@@ -101,6 +101,18 @@ def test_of_several_earlier_windows_the_one_in_the_middle_is_expected(journal: J
     assert typical_start_s(journal, ["returns"], 1000.0, 1100.0) is None
 
 
+def test_the_days_before_a_change_of_clocks_begin_at_their_own_midnight(journal: Journal) -> None:
+    """On a day of 23 hours the day before has 24: what came at its noon is expected at noon."""
+    hour_s, today_s = 3600.0, 1e6
+    midnights = {
+        today_s - 24 * hour_s * back: today_s - 24 * hour_s * (back + 1) for back in range(9)
+    }
+    came(journal, (today_s - 11.5 * hour_s, today_s - 12.0 * hour_s, 100))
+    today = ["orders"], today_s, today_s + 23 * hour_s
+    assert typical_start_s(journal, *today, midnights.__getitem__) == today_s - 24 * hour_s
+    assert typical_start_s(journal, *today) == today_s - 23 * hour_s
+
+
 def test_rows_up_to_a_freshness_within_an_update_are_its_share() -> None:
     found = Forecast(0.0, 100.0, (Arrival(41.0, 40, 40.0), Arrival(101.0, 60, 100.0)))
     assert [found.rows_upto(at_s) for at_s in (0.0, 10.0, 40.0, 70.0, 100.0, 200.0)] == [

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from freshline.core.assembly import SchedulerSettings
-from freshline.core.errors import UserError
+from freshline.core.errors import PlatformError, UserError
 from freshline.core.events import TrackReserved
-from freshline.executor.report_records import Window
+from freshline.executor.report_records import BatchRequest, BatchResult, Window
 from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.runtime.journal.store import Journal
@@ -173,12 +174,54 @@ def test_failures_are_tried_again_and_then_given_up(root: Path) -> None:
     assert play.status().late == "failed"
     play.check_replay()
 
-    play = new_play(root / "again")
+    play = new_play(root / "again", "2 minutes")
     play.batches.failures = ["no"] * 5
     play.run(MINUTES[:5], 400)
     assert play.trace[-1] == "125: report sales@1970-02-11T15:00:00Z is given up: no"
     assert (play.status().state, play.status().error) == ("failed", "no")
     play.check_replay()
+
+
+def test_nothing_is_given_up_before_its_deadline(root: Path) -> None:
+    """A store that does not answer for minutes is no reason to give up what is wanted tomorrow."""
+    play = new_play(root, "2 hours")
+    play.batches.failures = ["no"] * 9
+    play.run(MINUTES, 2 * HOUR_S)
+    assert (play.status().state, play.status().late) == ("done", None)
+    starts_s = [int(line.split(":")[0]) for line in play.trace]
+    # Behind the batch of 7 s after 2 s, 4 s and so on; never more than five minutes.
+    pauses_s = [after - before - 7 for before, after in pairwise(starts_s[1:10])]
+    assert pauses_s == [4, 8, 16, 32, 64, 128, 256, 300]
+    play.check_replay()
+
+
+def test_a_batch_that_went_well_ends_a_row_of_failures(root: Path) -> None:
+    """However long a window is, failures of several days do not add up."""
+    play = new_play(root, "10 minutes", known=False)
+    fails = [True, True, True, True, False, True]
+    run_batch = play.batches.run_batch
+
+    def flaky(request: BatchRequest) -> BatchResult:
+        if request.window.start_s == START_S and fails and fails.pop(0):
+            raise PlatformError("made-to-fail", "the store did not answer")
+        return run_batch(request)
+
+    play.batches.run_batch = flaky  # type: ignore[method-assign]
+    play.run(MINUTES, HOUR_S + 1500)
+    assert not fails
+    assert play.status(WINDOW).state == "done"
+    play.check_replay()
+
+
+def test_until_idle_waits_for_no_report_that_fails_again_and_again(root: Path) -> None:
+    play = new_play(root, "2 hours", until_idle=True)
+    play.batches.failures = ["no"] * 20
+    play.arrive(-60.0, 100)
+    play.run([], 10.0)
+    assert not play.reports.idle()
+    play.run([], 1000.0)
+    assert play.reports.idle()
+    assert play.status().state == "live"  # the next run tries it again
 
 
 def test_a_new_process_goes_on_where_the_old_one_died(root: Path) -> None:
