@@ -50,3 +50,34 @@ def test_a_merged_median_is_minus_zero_where_the_query_s_is(shop):
     assert {row["shop"]: row["m"] for row in shop.rows("medians")} == {
         "minus": "-0.0", "plus": "0.0", "both": "-1.0"
     }  # fmt: skip
+
+
+SETS = {
+    "v_numbers": "SELECT g, size(collect_set(d)) AS n, count(*) AS c FROM probes GROUP BY g",
+    "v_floats": "SELECT g, collect_set(FLOAT(d)) AS s, count(*) AS c FROM probes GROUP BY g",
+    "v_rows": "SELECT g, size(collect_set(named_struct('v', d))) AS n, count(*) AS c FROM probes"
+    " GROUP BY g",
+    "v_arrays": "SELECT g, size(collect_set(array(d))) AS n, count(*) AS c FROM probes GROUP BY g",
+    "v_texts": "SELECT g, size(collect_set(string(d))) AS n, count(*) AS c FROM probes GROUP BY g",
+}
+NAN = float("nan")
+STEPS = {
+    "NaN": ([NAN, NAN, 1.0], [NAN, 1.0], [2.0]),
+    "zeros": ([0.0, -0.0, 1.0], [-0.0, 1.0], [2.0]),
+}
+
+
+@pytest.mark.parametrize("values", STEPS)
+def test_a_set_of_floating_point_numbers_is_not_merged(shop, values):
+    """To Spark's set no NaN is another one, and a row with -0.0 is none with 0.0."""
+    proving = Proving(shop)
+    proving.feed(Source("probes", {"g": "bigint", "d": "double"}))
+    for view, query in SETS.items():
+        proving.view(view, query)
+    proving.plan()
+    for part in STEPS[values]:
+        proving.arrive("probes", pa.table({"g": [1] * len(part), "d": part}))
+        for view in SETS:
+            proving.update(view)
+    merged = {view for view in SETS if proving.told[view][-1][0] == "group-merge"}
+    assert merged == {"v_texts"}

@@ -7,6 +7,7 @@ batches gives the state of both. Whatever has no such rule is refused with its c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from freshline.sql.states.quotients import decimal_digits, exact_quotient
 from freshline.sql.text.functions import AGGREGATES
 
 Column = exp.Expr
+_FLOATS = re.compile(r"\b(double|float)\b")
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _NAMES: dict[type[exp.Expr], str] = {
     exp.ArgMax: "max_by",
@@ -201,6 +203,9 @@ def rule_of(call: Call, type_: str, sums: Collection[str] = ()) -> Rule:
     name, args = call.name, call.args
     if isinstance(call.node, exp.IgnoreNulls | exp.RespectNulls) and name not in _ORDER:
         raise unsupported("AGGREGATE", f"{name} with IGNORE NULLS has no merge rule", call.node)
+    if name == "collect_set" and _FLOATS.search(type_):
+        message = "collect_set of floating-point numbers counts each NaN, and merges none"
+        raise unsupported("AGGREGATE", message, call.node)
     if name == "collect_set" or (call.distinct and name in _OF_VALUES):
         return _as_key(call)
     if call.distinct and name not in _SAME_TWICE | {"max_by", "min_by"}:
