@@ -33,7 +33,7 @@ from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
+from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of
@@ -216,8 +216,6 @@ class Backfills:
         from_s, to_s = request.range_s
         within = _within(str(table.time_column), from_s, to_s)
         configuration = self._project.configuration
-        kind = kind_of(output.schema, str(table.time_column))
-        keep_wall_clocks(output.sparkSession, [kind], output)
         rows = output.filter(within)
         names = [file.name for file in request.files]
         as_read = {} if self._reader is None else self._reader.stands(names)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import (
     ArrayType,
@@ -29,12 +28,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.spark.engine import jvm
-from freshline.spark.engine.result_settings import zone_of
-from freshline.sql.query.zone import zone
 from freshline.sql.text.reads import quoted
-
-_EXCLUDED = "spark.sql.optimizer.excludedRules"
-_UNWRAPS = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
 CHARS = "__CHAR_VARCHAR_TYPE_STRING"
 """Of a column's metadata: that a STRING is a CHAR(n) or VARCHAR(n). What a CHAR is compared with is
@@ -198,36 +192,6 @@ def kind_of(schema: StructType, column: str) -> str:
     """The simple string of a column's type, by its name in any case."""
     wanted = column.lower()
     return next(each.dataType.simpleString() for each in schema if each.name.lower() == wanted)
-
-
-def keep_wall_clocks(session: SparkSession, kinds: Iterable[str], output: DataFrame) -> None:
-    """Have conditions on columns of these types mean in a query what they mean on its output.
-
-    Of ``CAST(instant AS TIMESTAMP_NTZ) >= literal`` Spark makes a condition on the instant, by
-    casting the literal back. Of the hour that comes twice where clocks are put back it takes the
-    first, so that condition lets other rows through (seen in Berlin's October). Of
-    ``CAST(instant AS DATE) >= day`` and ``CAST(day AS TIMESTAMP) >= instant`` it makes the like,
-    which is another condition where a date comes back after the next one has begun (St John's put
-    clocks back at 00:01 until 2010). So is what it makes of ``CAST(wall AS TIMESTAMP) >= instant``
-    where clocks are put forward: a wall clock that shows the hour left out means instants of the
-    next one. (Cairo leaves out the hour behind midnight, so a DATE of such an instant, too.)
-
-    Args:
-        session: In which the conditions are asked.
-        kinds: Types of the columns.
-        output: The query's rows.
-    """
-    found, clock = set(kinds), zone(zone_of(session))
-    keeps = "timestamp_ntz" in found or clock.dates_come_back
-    if not keeps and found & {"timestamp", "date"} and clock.shifts:
-        plan = jvm.java_frame(output).queryExecution().analyzed()
-        try:
-            keeps = "timestamp_ntz" in str(plan.toJSON())  # of a column, or of what is cast to it
-        except Py4JError:  # it cannot be written down
-            keeps = True
-    if keeps:
-        rules = [rule for rule in str(session.conf.get(_EXCLUDED, "")).split(",") if rule]
-        session.conf.set(_EXCLUDED, ",".join([*rules, _UNWRAPS]))
 
 
 def _signature(schema: StructType) -> list[tuple[str, str]]:

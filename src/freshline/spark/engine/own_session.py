@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from freshline.project.model import TableDef
+from freshline.spark.engine.result_settings import zone_of
+from freshline.sql.query.zone import zone
 
 _SKIPPING = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 """With these, files that are gone or damaged would be rows that are missing, in silence."""
@@ -22,13 +24,16 @@ _IN_LOGS = (
     "spark.databricks.delta.optimizeMetadataQuery.enabled",
 )
 """Do so with whole files by what Delta's log says, or take a table's greatest value from it."""
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_UNWRAPS = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
 
 def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     """A new session with the table's own settings over those of the project.
 
     Files that cannot be read are an error, rows are counted, and times are written as they are,
-    whatever is set.
+    whatever is set. A condition on a cast between instants, wall clocks and dates means what it
+    says (docs/design/0420).
 
     Raises:
         SparkError: Spark does not let a session have one of them.
@@ -41,6 +46,9 @@ def own_session(session: SparkSession, table: TableDef) -> SparkSession:
     own.conf.set(_COUNTED, "true")
     if str(own.conf.get(_TIMES)).upper() == "TIMESTAMP_MILLIS":
         own.conf.set(_TIMES, "TIMESTAMP_MICROS")
+    if zone(zone_of(own)).shifts:
+        rules = [rule for rule in str(own.conf.get(_EXCLUDED, "")).split(",") if rule]
+        own.conf.set(_EXCLUDED, ",".join([*rules, _UNWRAPS]))
     return own
 
 

@@ -20,7 +20,7 @@ from freshline.delta.changelog import ChangesGoneError
 from freshline.delta.log import commits
 from freshline.executor.report_records import Window
 from freshline.project.model import Project
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of
+from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version
 from freshline.spark.views.changes import Changes
 from freshline.sql.text.reads import quoted
@@ -91,7 +91,6 @@ class WindowRows:
         if kind != "timestamp":
             time = time.cast(TimestampType())  # as the session's clock shows it
             # Else a wall clock in the hour that is left out is of the window before its own.
-            keep_wall_clocks(self.session, [kind], rows)
         start, end = (_moment(each) for each in (self.window.start_s, self.window.end_s))
         return rows.filter((time >= start) & (time < end))
 

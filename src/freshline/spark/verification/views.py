@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from freshline.delta.histories import put_back
 from freshline.delta.log import commit_at, size_bytes, table_id
 from freshline.executor.verified import VersionCheck
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of
+from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.pins import at_version
 from freshline.spark.engine.result_settings import set_as_then, unsaid, zone_of
 from freshline.spark.pipelines.programs import register_programs
@@ -86,7 +86,6 @@ class ViewCheck(Check):
             return output
         column = self.facts.get("emitted_by") or self._bucket_column(frames)
         kind = kind_of(output.schema, column)
-        keep_wall_clocks(self.session, [kind], output)
         shown = Emission(int(until_us)).buckets
         return output.filter(within(column, kind, shown, zone_of(self.session)))
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from freshline.failpoints import goes_wrong
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import keep_wall_clocks, kind_of, same_columns
+from freshline.spark.engine.columns import kind_of, same_columns
 from freshline.spark.views.emission import Emission, emission
 from freshline.spark.views.incremental import (
     Increment,
@@ -85,7 +85,6 @@ def recompute(increment: Increment) -> StagedUpdate:
     output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
-    keep_wall_clocks(increment.session, [kind], output)
     corrected = {"corrected": within(buckets.column, kind, again, zone)} if again else {}
     replaced = replace(
         increment.transaction,

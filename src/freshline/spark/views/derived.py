@@ -29,7 +29,6 @@ from freshline.spark.commits.selection import ALL
 from freshline.spark.commits.transaction import Transaction, table_properties
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import (
-    keep_wall_clocks,
     kind_of,
     same_chars,
     same_columns,
@@ -469,7 +468,6 @@ class DerivedUpdates:
             raise error
         assert isinstance(plan.buckets, Buckets)
         kind = kind_of(output.schema, plan.buckets.column)
-        keep_wall_clocks(update.session, [kind], output)
         zone = zone_of(update.session)
         versions, spread = update.request.parents, spread_us(kind, zone)
         shown = emission(self._project, self._table, versions, plan, spread)

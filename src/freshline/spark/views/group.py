@@ -14,12 +14,10 @@ one count together. The sources of views have none (:mod:`freshline.spark.views.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from freshline.spark.commits.replacement import replace
 from freshline.spark.commits.selection import Selection
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import keep_wall_clocks, same_columns
+from freshline.spark.engine.columns import same_columns
 from freshline.spark.engine.in_driver import Held, held
 from freshline.spark.views.groups import scope
 from freshline.spark.views.incremental import Increment, NotIncrementalError, Parent, StagedUpdate
@@ -52,7 +50,6 @@ def _recomputed(
     if named is None:
         return from_query(increment, touched.view)
     rows = sql_of(increment, partial.query)
-    _keep_wall_clocks(increment, rows)
     version = state_of(increment, partial).replace(
         touched.state.of(rows), touched.state, named[partial.name], combining(increment, partial)
     )
@@ -64,7 +61,6 @@ def from_query(increment: Increment, touched: Selection) -> StagedUpdate:
     output = jvm.query(increment.session, increment.query)
     if not same_columns(output.schema, increment.schema):
         raise NotIncrementalError("schema-changed")
-    _keep_wall_clocks(increment, output)
     output = touched.of(output)
     replaced = replace(
         increment.transaction,
@@ -74,9 +70,3 @@ def from_query(increment: Increment, touched: Selection) -> StagedUpdate:
         input_bytes=increment.input_bytes(output),
     )
     return StagedUpdate(replaced.staged, replaced.facts)
-
-
-def _keep_wall_clocks(increment: Increment, rows: DataFrame) -> None:
-    """Before conditions on groups are put on rows of a query."""
-    kinds = (each.dataType.simpleString() for each in rows.schema)
-    keep_wall_clocks(increment.session, kinds, rows)
