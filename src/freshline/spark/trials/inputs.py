@@ -50,7 +50,7 @@ class Regime:
 
     Attributes:
         texts: What strings look like: queries cast them to numbers and times, or parse them.
-        extremes: Whether the first and last times, zeros, NaN and empty strings are among them.
+        extremes: Whether the first and last times, zeros and empty strings are among them.
         distinct: Whether values of a column differ wherever its type allows.
     """
 
