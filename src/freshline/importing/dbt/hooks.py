@@ -14,46 +14,71 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.importing.dbt.context import Kind
-from freshline.importing.dbt.jinja import Template, read_template
+from freshline.importing.dbt.jinja import VALUE, Template, read_template
 from freshline.importing.dbt.macros import OWN_PACKAGES, Macros, package_of
 from freshline.importing.dbt.readings import kinds_in
 
-_TARGET = r"(?:\{\{.*?\}\}|[`\w]+)(?:\.(?:\{\{.*?\}\}|[`\w]+))*"
+_JINJA = r"\{\{(?:(?!\}\}).)*\}\}"
+_TARGET = (
+    rf"(?>(?:{_JINJA}|identifier\s*\((?:{_JINJA}|[^()])*\)|`(?:[^`]|``)*`|[^\s;('\"`{{])+)"
+    # It ends here: it is not cut short by what Jinja or Python put behind it.
+    r"(?=\s*+(?:$|;|\(|\{%-?\s*(?:end|el)|['\"]\s*(?:$|;|[,)\]]|-?[%}]\}))|\s++(?!\.))"
+)
+_NAME = re.compile(
+    rf"(?:(?:{_JINJA}|`(?:[^`]|``)*`|\w+)\.)*({_JINJA}|`(?:[^`/:]|``)*`|\w+)", re.DOTALL
+)
+"""A table's name in parts; names of files and those within other texts are none."""
+_REFERENCE = re.compile(
+    r"\{\{-?\s*(?:ref|source)\s*\([^()]*\)(?:\.\w+(?:\([^()]*\))?)*\s*-?\}\}", re.DOTALL
+)
 _CHANGES = re.compile(
-    r"\b(delete\s+from|insert\s+(?:into|overwrite)(?:\s+table)?|merge\s+into|truncate\s+table"
+    r"\b(delete\s+from|insert\s+(?:with\s+schema\s+evolution\s+)?(?:into|overwrite)(?:\s+table)?"
+    r"|merge\s+(?:with\s+schema\s+evolution\s+)?into|truncate\s+table"
     r"|copy\s+into|load\s+data\b[^;]*?\binto\s+table|drop\s+table(?:\s+if\s+exists)?|restore\s+table|create\s+or\s+replace\s+table"
     rf"|update(?=\s+{_TARGET}\s+(?:(?:as\s+)?[`\w]+\s+)?set\b))\b\s*({_TARGET})?",
     re.IGNORECASE | re.DOTALL,
 )
 _ALTERS = re.compile(
-    rf"\b(alter)\s+table\s+({_TARGET})\s+(?:(?:add|drop|rename|replace|alter|change)\s+column"
+    rf"\b(alter)\s+(?:table|{_JINJA})\s+({_TARGET})\s+"
+    r"(?:(?:add|drop|rename|replace|alter|change)\s+column"
     r"|(?:add|drop|rename|truncate)\s+(?:if\s+(?:not\s+)?exists\s+)?partition"
-    r"|rename\s+to|set\s+location|set\s+row\s+filter)",
+    rf"|rename\s+to|set\s+location|set\s+row\s+filter|{_JINJA})",
     re.IGNORECASE | re.DOTALL,
 )
 _ANY = re.compile(r"\b(execute\s+immediate)\b", re.IGNORECASE)
 _OF_SESSION = re.compile(
-    r"(?:^|;|%\}|['\"])\s*(set\s(?=\s*(?:time\s+zone\b|var(?:iable)?\s|(?:[\w.:`-]|\{\{.*?\}\})+\s*=\s*\S))"
-    r"|reset\b(?=\s*(?:[\w.:`-]+\s*)?(?:$|;|['\"]))"
-    r"|use\s(?=\s*(?:catalog\s+|schema\s+|database\s+)?(?:[\w.`]|\{\{.*?\}\})+\s*(?:$|;|['\"]))"
+    r"(?:^|;|%\}|['\"])\s*"
+    # Calls may stand before the statement, as may one that gives its beginning.
+    rf"(?:\{{\{{-?\s*(?:log|print)\s*\((?:(?!\}}\}}).)*\}}\}}\s*)*(?:{_JINJA}\s*)?"
+    r"(set\s(?=\s*(?:time\s+zone\b|catalog\b|var(?:iable)?\s"
+    rf"|(?:[\w.:`-]|{_JINJA}|\{{%(?:(?!%\}}).)*%\}})+\s*=\s*\S))"
+    rf"|reset\b(?=\s*(?:(?:[\w.:`-]|{_JINJA})+\s*)?(?:$|;|['\"]))"
+    rf"|use\s(?=\s*(?:catalog\s+|schema\s+|database\s+)?(?:[\w.`]|{_JINJA})+\s*(?:$|;|['\"]))"
     r"|create\s+(?:or\s+replace\s+)?(?:(?:global\s+)?temp(?:orary)?\s+)(?:view|function)\b"
-    r"|create\s+(?:or\s+replace\s+)?function\b)",
-    re.IGNORECASE,
+    rf"|create\s+(?:or\s+replace\s+)?(?:{_JINJA}\s*)*function\b)",
+    re.IGNORECASE | re.DOTALL,
 )
 _PUT_TOGETHER = re.compile(
     r"(?:^|;|%\}|['\"])\s*(\{\{[^{}]*\}\}\s*(?:from|into|table|overwrite))\b", re.IGNORECASE
 )
+_SESSION_BEGINS = re.compile(
+    rf"(?:^|;)\s*(?:(set|use)(?:\s+(?:[\w.:`-]|{_JINJA})*{_JINJA})?|(set)\s+[\w:`-]+\.[\w.:`-]+)\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ALTER_BEGINS = re.compile(
+    rf"(?:^|;)\s*(alter)(?:\s+(?:table|{_JINJA})(?:\s+{_TARGET})?)?\s*$", re.IGNORECASE | re.DOTALL
+)
+"""Beginnings of statements whose other parts stand elsewhere."""
+_FORMATTED = re.compile(r"(?<!\{)\{\w*\}(?!\})|%(?:\(\w+\))?[sdr]\b")
+"""Where Python's ``format`` and ``%`` put a value."""
 _WRITES = re.compile(
     r"\b(delete|insert|merge|truncate|overwrite|restore)\b|(?:^|;)\s*(update|drop|copy)\b",
     re.IGNORECASE,
 )
 """Verbs of statements; those that are words of other statements too, only where one begins."""
 _RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;]*", re.IGNORECASE)
-_OTHERS = re.compile(r"\{\{-?\s*(ref|source)\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _SQL_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_VALUE = "{}"
-"""Stands for what Jinja puts between two pieces of SQL."""
 _JINJA_SET = re.compile(r"\{%-?\s*set\b")
 
 
@@ -102,26 +127,45 @@ def changes(text: str, macros: Macros) -> Iterator[Change]:
     templates: list[tuple[str | None, str, Template]] = [(None, text, own)]
     templates += [(package_of(key), macros.text(key), macros.template(key)) for key in reached]
     for package, code, template in templates:
-        for kind, word in kinds_in(template, macros):
-            if kind is Kind.COMPUTED:
-                yield Change(f"a call by a computed name, {word}", package=package)
-            elif kind is Kind.UNREADABLE:
-                yield Change(f"Jinja that cannot be parsed here, {word}", package=package)
-        found = list(_changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)))
-        if not found and "{" in code and package not in OWN_PACKAGES:
-            found = list(_put_together(template))
-        for change in found:
-            yield dataclasses.replace(change, package=package)
+        yield from dict.fromkeys(_changed_by(package, code, template, macros))
 
 
-def _put_together(template: Template) -> Iterator[Change]:
+def _changed_by(
+    package: str | None, code: str, template: Template, macros: Macros
+) -> Iterator[Change]:
+    for kind, word in kinds_in(template, macros):
+        if kind is Kind.COMPUTED:
+            yield Change(f"a call by a computed name, {word}", package=package)
+        elif kind is Kind.UNREADABLE:
+            yield Change(f"Jinja that cannot be parsed here, {word}", package=package)
+    found = list(_changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)))
+    if "{" in code and package not in OWN_PACKAGES:
+        found += [] if found else _verbs(template)
+        for each in template.texts:
+            found += _beginning(_FORMATTED.sub(VALUE, each))
+    for change in found:
+        yield dataclasses.replace(change, package=package)
+
+
+def _verbs(template: Template) -> Iterator[Change]:
     """A statement that Jinja puts together: only its verb stands there."""
-    sql = _VALUE.join(_SQL_TEXT_OR_COMMENT.sub(" ", each) for each in template.sql)
+    sql = VALUE.join(_SQL_TEXT_OR_COMMENT.sub(" ", each) for each in template.sql)
     for text in (sql, *template.strings):
         verb = _WRITES.search(_RIGHTS.sub(" ", text))
         if verb is not None:
             yield Change(_upper(verb[1] or verb[2]))
             return
+
+
+def _beginning(text: str) -> Iterator[Change]:
+    """What a text of a template changes, where it is a statement or the beginning of one."""
+    yield from _changing(text)
+    begins = _SESSION_BEGINS.search(text)
+    if begins is not None:
+        yield Change(_upper(begins[1] or begins[2]), session=True)
+    begins = _ALTER_BEGINS.search(text)
+    if begins is not None:
+        yield Change(_upper(begins[1]))
 
 
 def _changing(code: str) -> Iterator[Change]:
@@ -145,10 +189,11 @@ def _upper(words: str) -> str:
 
 def _table(target: str) -> str | None:
     """The name of the table that a statement changes; None: it may be any."""
-    other = _OTHERS.search(target)
-    if other is not None and target.endswith("}}"):
-        read = re.findall(r"['\"]([^'\"]*)['\"]", other[2])
-        source = "source " if other[1] == "source" else ""
-        return f"{source}{read[-1].lower()}" if read else None
-    last = re.split(r"\.(?![^{]*\}\})", target)[-1]
-    return None if last.startswith("{{") else last.strip("`").lower()
+    name = _NAME.fullmatch(target)
+    if name is None or target.lower() == "identifier":  # a function, whose text is behind it
+        return None
+    last = name[1]
+    if not last.startswith("{{"):
+        return last.strip("`").lower()
+    named = read_template(last).tables if _REFERENCE.fullmatch(last) else set()
+    return next(iter(named), None)

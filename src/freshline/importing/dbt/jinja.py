@@ -17,8 +17,12 @@ from freshline.importing.dbt.dialect import parsed
 
 Path = tuple[str | None, ...]
 """A name and the attributes read of it; None stands for one that is computed."""
+VALUE = "{{}}"
+"""Stands in a text for a value that Jinja puts there."""
 
 _NAMESPACES = frozenset({"context", "builtins"})
+_TABLES = {("ref",): "", ("source",): "source "}
+"""The functions that name a table, and what stands before the names of theirs."""
 _MESSAGES = frozenset({"log", "print", "exceptions"})
 """Their arguments are messages to people, and no SQL."""
 _FROM_FILES = {
@@ -55,6 +59,9 @@ class Template:
         bound: All names that it sets anywhere.
         sql: What stands outside of its blocks, in pieces.
         strings: Texts within them, but for those of messages.
+        texts: The same with those that ``~`` and ``+`` put together as one, ``VALUE`` between.
+        tables: Names that it gives to ``ref``, and to ``source`` as ``source NAME``; None: a
+            computed one.
         fault: Why Jinja cannot parse it, so that nothing is known of it; None: it can.
     """
 
@@ -64,6 +71,8 @@ class Template:
     bound: set[str] = field(default_factory=set)
     sql: list[str] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    tables: set[str | None] = field(default_factory=set)
     fault: str | None = None
 
 
@@ -177,8 +186,20 @@ class _Reader:
         elif (text := _text(node)) is not None:
             if not self._in_message:
                 self.found.strings.append(text)
+                self.found.texts.append(text)
+        elif isinstance(node, nodes.Concat | nodes.Add):
+            self._put_together(node)
         else:
             self._expressions(node.iter_child_nodes())
+
+    def _put_together(self, node: nodes.Expr) -> None:
+        """Read the parts of a text; those that stand there are one text."""
+        parts = list(_parts(node))
+        texts = [_text(part) for part in parts]
+        if not self._in_message and any(texts):
+            self.found.strings += [text for text in texts if text is not None]
+            self.found.texts.append("".join(VALUE if text is None else text for text in texts))
+        self._expressions(part for part, text in zip(parts, texts, strict=True) if text is None)
 
     def _name(self, path: Path, call: nodes.Call | None, then: str | None) -> None:
         if any(path[0] in each for each in self._scopes):
@@ -187,6 +208,9 @@ class _Reader:
             path = path[1:]
         if path[:2] == ("adapter", "dispatch"):
             self.found.dispatched.add(_first_argument(call) if call else None)
+        if path in _TABLES and call is not None:
+            last = _text(call.args[-1]) if call.args else None
+            self.found.tables.add(None if last is None else f"{_TABLES[path]}{last.lower()}")
         self.found.reads.append(Read(path, call is not None, then))
 
     def _arguments(self, node: nodes.Node) -> None:
@@ -229,6 +253,20 @@ def _before(node: nodes.Node) -> nodes.Node:
     is_get = isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr)
     of: nodes.Node = node.node  # type: ignore[attr-defined]
     return of.node if is_get else of  # type: ignore[attr-defined]
+
+
+def _parts(node: nodes.Node) -> Iterator[nodes.Node]:
+    """What ``~`` and ``+`` put together, from left to right."""
+    match node:
+        case nodes.Concat():
+            operands = node.nodes
+        case nodes.Add():
+            operands = [node.left, node.right]
+        case _:
+            yield node
+            return
+    for each in operands:
+        yield from _parts(each)
 
 
 def _first_argument(call: nodes.Call) -> str | None:

@@ -1,0 +1,149 @@
+"""Statements of hooks that Jinja puts together."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.importing.dbt.hooks import changes
+from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.project import read_dbt
+
+KEPT, REVENUE = "model.shop.orders_kept", "model.shop.revenue"
+START = "operation.shop.shop-on-run-start-0"
+
+
+@pytest.fixture
+def refused(compiled):
+    """A function that reads the project with a hook of a model or an operation: who is refused."""
+
+    def make(hook, of=REVENUE, reads=(), **macros):
+        def change(manifest):
+            node = {"resource_type": "operation", "raw_code": hook, "depends_on": {"nodes": reads}}
+            if of == START:
+                manifest["nodes"][START] = node
+            else:
+                manifest["nodes"][of]["config"]["post-hook"] = [{"sql": hook}]
+            manifest["macros"] |= {
+                f"macro.{name.replace('__', '.')}": {"macro_sql": code}
+                for name, code in macros.items()
+            }
+
+        found = read_dbt(compiled(change)).items
+        return {item.key for item in found if item.key in {KEPT, REVENUE} and item.refusal}
+
+    return make
+
+
+def of_session(text):
+    return [change.words for change in changes(text, Macros({})) if change.session]
+
+
+def tables(text):
+    return [change.table for change in changes(text, Macros({}))]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{% do run_query('set ' ~ key ~ ' = ' ~ value) %}", "SET"),
+        ("{% do run_query('set ' + key + '=' + value) %}", "SET"),
+        ("{% do run_query('SET {} = {}'.format(key, value)) %}", "SET"),
+        ("{% do run_query('set {0}={1}'.format(key, value)) %}", "SET"),
+        ("{% do run_query('set %s = %s' % (key, value)) %}", "SET"),
+        ("{{ 'set ' ~ key ~ '=' ~ value }}", "SET"),
+        ("{{ ['set ', key, '=', value] | join }}", "SET"),
+        ("{{ run('set spark.sql.session.timeZone', zone) }}", "SET"),
+        ("{% set verb = 'set' %}{{ verb }} spark.sql.ansi.enabled = true", "SET"),
+        ("set spark.{% if a %}x{% else %}y{% endif %} = 1", "SET"),
+        ("delete from audit.runs; {{ 'set ' ~ key ~ '=' ~ value }}", "SET"),
+        ("{{ log('zone') }} set time zone 'Europe/Berlin'", "SET"),
+        ("{{ log('a') }} {{ print('b') }}\nuse other", "USE"),
+        ("set catalog other", "SET"),
+        ("{{ 'reset ' ~ key }}", "RESET"),
+        ("{{ 'use ' ~ target.schema }}", "USE"),
+        ("{{ 'create ' ~ 'function ' ~ name ~ ' as ' ~ code }}", "CREATE FUNCTION"),
+        ("create {{ 'or replace' }} function f as 'x'", "CREATE {{ 'OR REPLACE' }} FUNCTION"),
+    ],
+)
+def test_a_statement_of_the_session_is_seen_wherever_its_parts_come_from(text, words):
+    assert words in of_session(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "update {{ this }} set price = 0",
+        "{% do run_query('alter table ' ~ this ~ ' set tblproperties (a = b)') %}",
+        "{{ log('set ' ~ key ~ ' = 1') }}",
+        "{% set what = 'set up' %}",
+        "{% set names = 'select ' ~ columns ~ ' from ' ~ t %}",
+        "{{ audit(this) }} {{ this }} set a = 1",
+    ],
+)
+def test_the_same_words_elsewhere_are_no_statement_of_the_session(text):
+    assert of_session(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{% do run_query("alter table {} drop if exists partition (d = 1)".format(this)) %}',
+        "{% set start = 'alter table ' ~ this %}{% do run_query(start ~ ' add partition x') %}",
+        "alter table {{ this }} {{ action }}",
+        "alter table identifier('{{ this }}') drop partition (d = 1)",
+    ],
+)
+def test_a_table_may_be_altered_by_parts(refused, text):
+    assert REVENUE in refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alter table {{ this }} cluster by (day)",
+        "{% do run_query('alter table ' ~ this ~ ' set tblproperties (a = b)') %}",
+        '{{ "optimize {}".format(this) }}',
+        "{{ 'vacuum ' ~ this ~ ' retain 5 hours' }}",
+    ],
+)
+def test_what_leaves_rows_alone_may_be_put_together(refused, text):
+    assert refused(text) == set()
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "delete from {{ target.schema }}.orders_{{ var('which', 'kept') }} where price < 0",
+        "delete from shop.orders{% if true %}_kept{% endif %} where price < 0",
+        "{% do run_query('delete from shop.' ~ this.identifier ~ ' where price < 0') %}",
+        "{% do run_query('delete from shop.orders_' ~ 'kept') %}",
+        "{% do run_query('delete from shop.%s where price < 0' % this.identifier) %}",
+        "{% do run_query('update shop.' ~ this.identifier ~ ' set price = 0') %}",
+        "delete from {{ ref('orders') }}_kept",
+        "delete from shop . orders_kept",
+        "delete from identifier('{{ this }}') where price < 0",
+        "update identifier('shop.orders_kept') set price = 0",
+        "delete from delta.`/lake/shop/orders_kept` where price < 0",
+        "merge with schema evolution into shop.orders_kept using s on false",
+    ],
+)
+def test_a_name_that_is_cut_short_is_no_other_table(refused, hook):
+    assert refused(hook, of=KEPT) == {KEPT}
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("delete from `prod-lake`.`shop`.`orders_kept` where price < 0", "orders_kept"),
+        ("update `prod-lake`.shop.orders_kept as t set price = 0", "orders_kept"),
+        ("insert into shop.runs(a, b) values (1, 2)", "runs"),
+        ("delete from {{ ref('runs').include(database=false) }};", "runs"),
+        ("{% if a %}truncate table {{ ref('runs') }}{% endif %}", "runs"),
+        ("{{ run_query('truncate table shop.runs') }}", "runs"),
+        ("delete from {{ source('raw', 'runs') }}", "source runs"),
+        ("delete from {{ ref('lib', 'runs', version='2') }}", "runs"),
+        ('delete from {{ ref("runs", v="2") }}', "runs"),
+    ],
+)
+def test_a_name_that_stands_there_whole_is_that_table(text, table):
+    assert tables(text) == [table]
