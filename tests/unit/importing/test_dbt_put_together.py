@@ -1,4 +1,4 @@
-"""Statements of hooks that Jinja puts together."""
+"""Statements of hooks that Jinja puts together, and tables that it hands on to them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from freshline.importing.dbt.project import read_dbt
 
 KEPT, REVENUE = "model.shop.orders_kept", "model.shop.revenue"
 START = "operation.shop.shop-on-run-start-0"
+PURGE = "{% macro purge(r) %}delete from {{ r }} where price < 0{% endmacro %}"
 
 
 @pytest.fixture
@@ -147,3 +148,35 @@ def test_a_name_that_is_cut_short_is_no_other_table(refused, hook):
 )
 def test_a_name_that_stands_there_whole_is_that_table(text, table):
     assert tables(text) == [table]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "{{ purge(ref('orders_kept')) }}",
+        "{{ purge(ref('orders_kept', v=2)) }}",
+        "{{ purge('shop.orders_kept') }}",
+        "{{ purge_all() }}",
+        "{% set t = ref('orders_kept') %}delete from {{ t }} where price < 0",
+        "delete from {{ target.schema }}.{{ ref('orders_kept').identifier }} where price < 0",
+        "{{ purge(ref(var('name'))) }}",
+    ],
+)
+def test_a_hook_refuses_the_table_that_it_hands_on(refused, hook):
+    every = "{% macro purge_all() %}{{ purge(ref('orders_kept')) }}{% endmacro %}"
+    assert KEPT in refused(hook, shop__purge=PURGE, shop__purge_all=every)
+
+
+def test_a_table_that_a_hook_only_reads_is_not_refused(refused):
+    assert KEPT not in refused("insert into audit.runs select 1 from {{ ref('orders_kept') }}")
+
+
+@pytest.mark.parametrize(
+    ("operation", "reads"),
+    [
+        ("{{ helpers.purge(ref('orders_kept')) }}", []),
+        ("{{ helpers.purge(ref(var('name'))) }}", [KEPT, "source.shop.raw.orders"]),
+    ],
+)
+def test_an_operation_refuses_the_table_that_it_hands_to_a_package(refused, operation, reads):
+    assert refused(operation, of=START, reads=reads, helpers__purge=PURGE) == {KEPT}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshline.importing.dbt.hooks import Change, changes, hook_texts, names_of
+from freshline.importing.dbt.jinja import read_template
 from freshline.importing.dbt.macros import Macros
 
 _SETTING = re.compile(
@@ -32,7 +33,7 @@ class Around:
         self._of_all: list[tuple[str, Change]] = []
         for key, node in nodes.items():
             if node.get("resource_type") == "operation":
-                self._operation(key, str(node.get("raw_code") or ""), macros)
+                self._operation(key, node, macros)
             else:
                 self._hooks(key, node, macros)
 
@@ -63,12 +64,15 @@ class Around:
     def _hooks(self, key: str, node: Mapping[str, Any], macros: Macros) -> None:
         own = names_of(node)
         for kind, text in hook_texts(node):
-            for change in changes(text, macros):
+            # dbt lists what the hooks read with what the query reads.
+            others = _read(node) if None in read_template(text).tables else ()
+            for change in changes(text, macros, others):
                 self._own.setdefault(key, []).append((kind, change))
                 if change.table is not None and change.table not in own:
                     self._of_all.append((f"the {kind} of `{key}`", change))
 
-    def _operation(self, key: str, text: str, macros: Macros) -> None:
+    def _operation(self, key: str, node: Mapping[str, Any], macros: Macros) -> None:
+        text = str(node.get("raw_code") or "")
         setting = _SETTING.fullmatch(text)
         if setting is not None:
             self.settings[setting[1]] = setting[2].strip("'")
@@ -82,8 +86,13 @@ class Around:
         # What a package keeps in tables of its own (a log of runs) has their names from its code.
         self._of_all += [
             (told, each)
-            for each in changes(text, macros)
+            for each in changes(text, macros, _read(node))
             if each.table is not None
             or each.session
             or each.package in (None, "dbt", self._project)
         ]
+
+
+def _read(node: Mapping[str, Any]) -> list[str]:
+    """The keys of what dbt saw a node read."""
+    return [str(each) for each in (node.get("depends_on") or {}).get("nodes") or ()]

@@ -2,14 +2,15 @@
 
 None of them is run here, so a model is taken only where they leave its rows, its columns and the
 session alone. Such a statement is a template; what it may run is in its text and in that of the
-macros it calls. Where the text does not say which table it changes, it may be any.
+macros it calls. Where the text does not say which table it changes, it may be any, and those above
+all that the template gives to ``ref``, to ``source`` and to macros.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,14 +121,24 @@ def hook_texts(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield kind, str(text)
 
 
-def changes(text: str, macros: Macros) -> Iterator[Change]:
-    """What the statements of a hook or an operation may change."""
+def changes(text: str, macros: Macros, others: Iterable[str] = ()) -> Iterator[Change]:
+    """What the statements of a hook or an operation may change.
+
+    Args:
+        text: Of the hook.
+        macros: Of its project.
+        others: Keys of what dbt saw it read, which it may change too.
+    """
     own = read_template(text)
     reached = sorted(macros.reached(macros.called_by(own)))
     templates: list[tuple[str | None, str, Template]] = [(None, text, own)]
     templates += [(package_of(key), macros.text(key), macros.template(key)) for key in reached]
+    given = sorted(_given(own, templates, others))
     for package, code, template in templates:
-        yield from dict.fromkeys(_changed_by(package, code, template, macros))
+        for change in dict.fromkeys(_changed_by(package, code, template, macros)):
+            yield change
+            if change.table is None and not change.session:
+                yield from (dataclasses.replace(change, table=each) for each in given)
 
 
 def _changed_by(
@@ -145,6 +156,24 @@ def _changed_by(
             found += _beginning(_FORMATTED.sub(VALUE, each))
     for change in found:
         yield dataclasses.replace(change, package=package)
+
+
+def _given(
+    own: Template, templates: Iterable[tuple[str | None, str, Template]], others: Iterable[str]
+) -> set[str]:
+    """The tables that may be meant where a statement has a variable or an argument for one."""
+    found = {
+        name
+        for package, _, each in templates
+        if package not in OWN_PACKAGES
+        for name in each.tables
+        if name is not None
+    }
+    names = {re.split(r"\W", text)[-1].lower() for text in own.strings}
+    for key in others:
+        kind, *path = key.split(".")  # model.PACKAGE.NAME.VERSION, source.PACKAGE.SCHEMA.NAME
+        names.add(f"source {path[-1]}" if kind == "source" else path[min(1, len(path) - 1)])
+    return found | names - {""}
 
 
 def _verbs(template: Template) -> Iterator[Change]:
