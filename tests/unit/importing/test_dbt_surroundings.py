@@ -13,7 +13,7 @@ from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.project import read_dbt
 
 KEPT, REVENUE = "model.shop.orders_kept", "model.shop.revenue"
-END = "operation.shop.shop-on-run-end-0"
+START, END = "operation.shop.shop-on-run-start-0", "operation.shop.shop-on-run-end-0"
 
 
 def refusals(found):
@@ -25,10 +25,13 @@ def refusals(found):
 def read(compiled):
     """A function that reads the project with an operation, with hooks of a model, with macros."""
 
-    def make(operation=None, hook=None, macros=None, tests=()):
+    def make(operation=None, hook=None, macros=None, tests=(), start=None):
         def change(manifest):
-            if operation is not None:
-                manifest["nodes"][END] = {"resource_type": "operation", "raw_code": operation}
+            for key, code, tag in ((START, start, "on-run-start"), (END, operation, "on-run-end")):
+                if code is not None:
+                    manifest["nodes"][key] = {
+                        "resource_type": "operation", "raw_code": code, "tags": [tag],
+                    }  # fmt: skip
             if hook is not None:
                 manifest["nodes"][REVENUE]["config"]["post-hook"] = [{"sql": hook}]
             manifest["macros"] |= macros or {}
@@ -71,14 +74,30 @@ def test_an_operation_that_changes_the_session_refuses_every_model(read):
     assert why[KEPT] == why[REVENUE] == changed_by_operation("USE", "its session")
 
 
-def test_a_setting_of_sparks_in_an_operation_is_kept(read):
-    found = read("SET spark.sql.session.timeZone = 'Asia/Tokyo';")
+def test_a_setting_of_sparks_before_the_models_is_kept(read):
+    found = read(start="SET spark.sql.session.timeZone = 'Asia/Tokyo';")
     assert KEPT not in refusals(found)
     assert found.configuration == {
         "spark.sql.ansi.enabled": "false",
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
-    assert f"`{END}` sets spark.sql.session.timeZone: freshline.yml has it" in str(found.notes)
+    assert f"`{START}` sets spark.sql.session.timeZone: freshline.yml has it" in str(found.notes)
+
+
+@pytest.mark.parametrize("start", [None, "SET spark.sql.session.timeZone = 'UTC'"])
+def test_a_setting_after_the_models_is_none_of_theirs(read, start):
+    found = read("SET spark.sql.session.timeZone = 'Asia/Tokyo'", start=start)
+    assert found.configuration.get("spark.sql.session.timeZone") == (start and "UTC")
+    assert not {KEPT, REVENUE} & set(refusals(found))
+    assert (
+        f"`{END}` sets spark.sql.session.timeZone when dbt's models have run: no query here has it."
+    ) in found.notes
+
+
+def test_a_setting_of_which_dbt_does_not_say_when_it_is_made_refuses_every_model(read):
+    code = "SET spark.sql.session.timeZone = 'Asia/Tokyo'"
+    found = read(tests={END: {"resource_type": "operation", "raw_code": code}})
+    assert {KEPT, REVENUE} <= set(refusals(found))
 
 
 def test_a_hook_refuses_the_other_model_that_it_changes(read):

@@ -19,7 +19,7 @@ class Around:
     """What is run around the models of a project: the hooks of each, and the operations.
 
     Attributes:
-        settings: Those of Spark that operations set for the session, by name.
+        settings: Those of Spark that operations set before the models run, by name.
         notes: What became of each operation.
     """
 
@@ -74,7 +74,13 @@ class Around:
     def _operation(self, key: str, node: Mapping[str, Any], macros: Macros) -> None:
         text = str(node.get("raw_code") or "")
         setting = _SETTING.fullmatch(text)
-        if setting is not None:
+        tags = node.get("tags") or ()
+        if setting is not None and "on-run-end" in tags:  # no query of dbt's runs after it
+            self.notes.append(
+                f"`{key}` sets {setting[1]} when dbt's models have run: no query here has it."
+            )
+            return
+        if setting is not None and "on-run-start" in tags:
             self.settings[setting[1]] = setting[2].strip("'")
             self.notes.append(
                 f"`{key}` sets {setting[1]}: freshline.yml has it for every query. Take it out"
