@@ -28,7 +28,7 @@ class Manifest:
         disabled: Unique ids of what dbt does not run.
         full_refresh: Incremental models were compiled as if their table did not exist yet;
             None: run_results.json is of another run, so it is not known.
-        variables: Names that ``--vars`` of the compile gave a value.
+        variables: Names that ``--vars`` of the compile gave a value; None: it is not known.
     """
 
     project: str
@@ -39,7 +39,7 @@ class Manifest:
     unit_tests: tuple[str, ...]
     disabled: tuple[str, ...]
     full_refresh: bool | None
-    variables: tuple[str, ...]
+    variables: tuple[str, ...] | None
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -91,7 +91,7 @@ def read_manifest(folder: Path) -> Manifest:
         tuple(data.get("unit_tests") or ()),
         tuple(data.get("disabled") or ()),
         None if options is None else bool(options.get("full_refresh")),
-        tuple(_variables(options)),
+        None if options is None else tuple(_variables(options)),
     )
 
 
@@ -120,9 +120,9 @@ def _require_compiled(path: Path, nodes: Mapping[str, Mapping[str, Any]]) -> Non
         )
 
 
-def _variables(options: Mapping[str, Any] | None) -> list[str]:
+def _variables(options: Mapping[str, Any]) -> list[str]:
     """The names of ``--vars``."""
-    given = (options or {}).get("vars")
+    given = options.get("vars")
     return [str(each) for each in given] if isinstance(given, Mapping) else []
 
 

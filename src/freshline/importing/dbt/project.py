@@ -54,6 +54,12 @@ _UNKNOWN_RUN = (
     "run_results.json is of another run of dbt than manifest.json, so its SQL may be that of an"
     " incremental run: run `dbt compile --full-refresh`, and no other command before the import"
 )
+_UNKNOWN_OPTIONS = (
+    "run_results.json of the run of dbt that wrote manifest.json is not there, so it is not known"
+    " whether the compile had `--empty`, `--sample`, `--defer` or `--vars`, by which queries read a"
+    " part of their tables, or those of another project. If you are not sure, run"
+    " `dbt compile --full-refresh` and import again."
+)
 _NO_FULL_REFRESH = (
     "its SQL is that of an incremental run, or may be: compile with `dbt compile --full-refresh`"
 )
@@ -97,6 +103,8 @@ def read_dbt(folder: Path) -> Found:
         for key in manifest.unit_tests
     ]
     notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
+    if manifest.full_refresh is None:
+        notes.append(_UNKNOWN_OPTIONS)
     if not any(item.role == "base" for item in items):
         notes.append(
             "No source has `meta.freshline.feed`, which says where its rows come from: without a "
@@ -213,7 +221,8 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
 
 def _given(found: Dependences, manifest: Manifest) -> list[str]:
     """What its SQL holds of the target, the environment and ``--vars`` of the compile."""
-    words = [word for word in found.given if word != "var" or manifest.variables]
+    known = manifest.variables is not None
+    words = [word for word in found.given if word != "var" or not known or manifest.variables]
     return [f"its SQL holds what the compile was given ({', '.join(words)})"] if words else []
 
 
