@@ -19,8 +19,11 @@ QUERY = "select a, b, c from t"
         (QUERY, {"contract": {"enforced": True}}, "abc", "", "spark", None),
         (QUERY, {"contract": {"enforced": False}}, "cab", "", "spark", None),
         (QUERY, {"contract": {"enforced": True}}, "cab", "a", "spark", "c, b, a"),
-        # Spark puts the columns that partition a table at its end, Delta does not.
+        # Spark and Hudi put the columns that partition a table at its end, Delta does not.
         (QUERY, {"file_format": "parquet"}, "", "ba", "spark", "c, b, a"),
+        (QUERY, {"file_format": "hudi"}, "", "a", "spark", "b, c, a"),
+        (QUERY, {"file_format": "hudi"}, "", "a", "databricks", "b, c, a"),
+        (QUERY, {"file_format": "iceberg"}, "", "a", "spark", None),
         (QUERY, {"file_format": None}, "", "a", "spark", "b, c, a"),
         ("select * from t", {}, "", "a", "spark", "* EXCEPT (a), a"),
         (QUERY, {"file_format": "parquet"}, "", "c", "spark", None),

@@ -14,7 +14,7 @@ from freshline.sql.text.outputs import output_columns
 from freshline.sql.text.reads import quoted_column
 from freshline.sql.text.tokens import SqlTextError
 
-_KEEP_ORDER = frozenset({"delta", "iceberg", "hudi"})
+_KEEP_ORDER = frozenset({"delta", "iceberg"})
 """Formats of tables whose partition columns stay where they are."""
 
 
