@@ -12,6 +12,8 @@ from freshline.project.model import CHECK_KINDS
 
 _NAME = re.compile(r"""["']([^"']+)["']""")
 _VERSION = re.compile(r"""\b(?:v|version)\s*=\s*["']?([\w.]+)""")
+_RENDERED = re.compile(r"\{\{|\{%|^\s*(?:env_var|var|ref|source|doc)\s*\(.+\)\s*$", re.DOTALL)
+"""What dbt fills in when the test runs: Jinja, and calls that it renders without braces too."""
 _READS = re.compile(r"\{\{|\{%|\bselect\b", re.IGNORECASE)
 _LIMITS = (
     ("error_if", "!= 0"),
@@ -66,14 +68,24 @@ def _refusal(
     for name, default in _LIMITS:
         if config.get(name, default) not in {default, None}:
             return f"its {name} is {config[name]}: a check fails where a row fails"
-    if not check.column:
-        return "it names no column"
-    if check.where is not None and _READS.search(check.where):
-        return "its where reads other tables, or is filled in when dbt runs"
+    if unclear := _unclear(check):
+        return unclear
     if check.kind == "accepted_values":
         return _unfit_values(check, quoted=arguments.get("quote", True) is True)
     if check.kind == "relationships" and (not check.to or check.field is None):
         return "the manifest does not say which table it refers to"
+    return None
+
+
+def _unclear(check: Check) -> str | None:
+    """Why the manifest does not say which rows and values it asks for, or None."""
+    if not check.column:
+        return "it names no column"
+    texts = [check.column, check.field, *check.values]
+    if rendered := [each for each in texts if isinstance(each, str) and _RENDERED.search(each)]:
+        return f"its {rendered[0]} is filled in when dbt runs"
+    if check.where is not None and _READS.search(check.where):
+        return "its where reads other tables, or is filled in when dbt runs"
     return None
 
 
