@@ -1,4 +1,4 @@
-"""What the page tells of the compile that the project is imported from."""
+"""What a compile says of dbt's tables, and what it does not."""
 
 from __future__ import annotations
 
@@ -6,18 +6,51 @@ import pytest
 
 from freshline.importing.dbt.project import read_dbt
 
+KEPT, REVENUE, STG = "model.shop.orders_kept", "model.shop.revenue", "model.shop.stg_orders"
+
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_options_of_the_compile_that_are_not_known_are_told(compiled, is_there):
     def change(manifest):
         manifest["nodes"].pop("model.shop.asked")  # it was not compiled
-        manifest["nodes"]["model.shop.revenue"]["raw_code"] += "{{ var('limit', '') }}"
+        manifest["nodes"][REVENUE]["raw_code"] += "{{ var('limit', '') }}"
 
     folder = compiled(change)
     if not is_there:
         (folder / "target" / "run_results.json").unlink()
     found = read_dbt(folder)
-    (item,) = (each for each in found.items if each.key == "model.shop.revenue")
+    (item,) = (each for each in found.items if each.key == REVENUE)
     assert ("its SQL holds what the compile was given (var)" in item.changed) != is_there
     told = "not known whether the compile had `--empty`, `--sample`, `--defer` or `--vars`"
     assert (told in str(found.notes)) != is_there
+
+
+@pytest.mark.parametrize(
+    ("query", "of", "reason"),
+    [
+        ("select current_date() as day, count(*) as n from {}", KEPT,
+         "it asks the clock (current_date)"),
+        ("select o_id, price, current_timestamp as loaded_at from {}", KEPT,
+         "it asks the clock (current_timestamp)"),
+        ("select uuid() as id, o_id, price from {}", KEPT, "it asks chance (uuid)"),
+        ("select o_id, price, now() as at from {}", STG,
+         f"it asks the clock (now in {STG})"),
+        ("select o_id, price, 'now()' as at from {} -- now()", KEPT, None),
+    ],
+)  # fmt: skip
+def test_an_incremental_model_that_asks_clock_or_chance_keeps_what_no_query_gives(
+    compiled, query, of, reason
+):
+    def change(manifest):
+        manifest["nodes"][of]["compiled_code"] = query.format("shop.stg_orders")
+
+    (item,) = (each for each in read_dbt(compiled(change)).items if each.key == KEPT)
+    assert (item.refusal or "").partition(":")[0] == (reason or "")
+
+
+def test_a_table_that_asks_the_clock_is_its_query(compiled):
+    def change(manifest):
+        manifest["nodes"][REVENUE]["compiled_code"] = "select now() as at from shop.stg_orders"
+
+    (item,) = (each for each in read_dbt(compiled(change)).items if each.key == REVENUE)
+    assert item.refusal is None
