@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from freshline.importing.dbt.project import read_dbt
@@ -54,3 +56,34 @@ def test_a_table_that_asks_the_clock_is_its_query(compiled):
 
     (item,) = (each for each in read_dbt(compiled(change)).items if each.key == REVENUE)
     assert item.refusal is None
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace("o_id", "c_id"), True),
+        (lambda text: f"\ufeff{text}\n\n".replace("\n", "\r\n"), False),
+        (None, False),
+    ],
+)
+def test_a_file_that_changed_after_the_compile_is_told(compiled, change, told):
+    """Not refused: what dbt compiled was right when it was compiled."""
+    folder = compiled()
+    nodes = json.loads((folder / "target" / "manifest.json").read_text())["nodes"]
+    path = folder / nodes[REVENUE]["original_file_path"]
+    if change is not None:
+        path.parent.mkdir()
+        path.write_bytes(change(nodes[REVENUE]["raw_code"]).encode())
+    found = read_dbt(folder)
+    assert ("`models/revenue.sql` changed after the compile: " in str(found.notes)) == told
+    assert not [each for each in found.items if each.key == REVENUE and each.refusal]
+
+
+def test_a_file_of_a_package_is_not_looked_for_in_the_project(compiled):
+    def change(manifest):
+        manifest["nodes"][REVENUE]["package_name"] = "lib"
+
+    folder = compiled(change)
+    (folder / "models").mkdir()
+    (folder / "models" / "revenue.sql").write_text("select 1")
+    assert "changed after the compile" not in str(read_dbt(folder).notes)

@@ -95,6 +95,25 @@ def read_manifest(folder: Path) -> Manifest:
     )
 
 
+def changed_since(folder: Path, manifest: Manifest) -> list[str]:
+    """The files of the project's own models whose text is another than the manifest has."""
+    changed = []
+    for node in manifest.nodes.values():
+        path = node.get("original_file_path")
+        own = node.get("package_name") == manifest.project
+        if node.get("resource_type") != "model" or not own or not path:
+            continue
+        try:
+            text = (folder / str(path)).read_bytes().decode("utf-8-sig")
+        except (OSError, ValueError):
+            continue  # it may be compiled in one place and imported in another
+        # dbt strips the text, and the ends of lines are those of the machine.
+        compiled = str(node.get("raw_code") or "")
+        if text.strip().splitlines() != compiled.strip().splitlines():
+            changed.append(str(path))
+    return changed
+
+
 def _require_compiled(path: Path, nodes: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a manifest that dbt wrote before it compiled, and did not write again.
 

@@ -11,7 +11,7 @@ from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
-from freshline.importing.dbt.manifest import Manifest, read_manifest
+from freshline.importing.dbt.manifest import Manifest, changed_since, read_manifest
 from freshline.importing.dbt.order import in_order
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
@@ -54,6 +54,10 @@ _OF_COMPILE = {
 _UNKNOWN_RUN = (
     "run_results.json is of another run of dbt than manifest.json, so its SQL may be that of an"
     " incremental run: run `dbt compile --full-refresh`, and no other command before the import"
+)
+_STALE = (
+    "{} changed after the compile: the new project has the queries that dbt compiled, not those of"
+    " the files as they are. Run `dbt compile --full-refresh` and import again."
 )
 _UNKNOWN_OPTIONS = (
     "run_results.json of the run of dbt that wrote manifest.json is not there, so it is not known"
@@ -106,6 +110,8 @@ def read_dbt(folder: Path) -> Found:
     notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
     if manifest.full_refresh is None:
         notes.append(_UNKNOWN_OPTIONS)
+    if changed := changed_since(folder, manifest):
+        notes.append(_STALE.format(", ".join(f"`{each}`" for each in changed)))
     if not any(item.role == "base" for item in items):
         notes.append(
             "No source has `meta.freshline.feed`, which says where its rows come from: without a "
