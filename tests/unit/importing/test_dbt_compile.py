@@ -87,3 +87,18 @@ def test_a_file_of_a_package_is_not_looked_for_in_the_project(compiled):
     (folder / "models").mkdir()
     (folder / "models" / "revenue.sql").write_text("select 1")
     assert "changed after the compile" not in str(read_dbt(folder).notes)
+
+
+def test_options_of_merges_that_fall_away_are_named(compiled):
+    options = {
+        "incremental_predicates": ["DBT_INTERNAL_DEST.at > '2024-01-01'"],
+        "merge_update_columns": ["price"],
+        "merge_exclude_columns": ["at"],
+        "on_schema_change": "append_new_columns",
+    }
+
+    def change(manifest):
+        manifest["nodes"][KEPT]["config"] |= options
+
+    (item,) = (each for each in read_dbt(compiled(change)).items if each.key == KEPT)
+    assert {each.partition(":")[0] for each in item.left_out} == options.keys()

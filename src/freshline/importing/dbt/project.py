@@ -28,6 +28,10 @@ _ROLES: dict[str, Role] = {
 }
 _IGNORED_CONFIG = (
     ("incremental_strategy", "the strategy is chosen by measured cost"),
+    ("incremental_predicates", "no rows are merged, so none are chosen for it"),
+    ("predicates", "no rows are merged, so none are chosen for it"),
+    ("merge_update_columns", "no rows are merged: each column has the query's value"),
+    ("merge_exclude_columns", "no rows are merged: each column has the query's value"),
     ("cluster_by", "tables are not clustered"),
     ("clustered_by", "tables are not bucketed"),
     ("liquid_clustered_by", "tables are not clustered"),
@@ -322,6 +326,8 @@ def _keeps_history(node: Mapping[str, Any], manifest: Manifest) -> str | None:
 
 def _left_out(config: Mapping[str, Any]) -> list[str]:
     found = [f"{name}: {why}" for name, why in _IGNORED_CONFIG if config.get(name)]
+    if config.get("on_schema_change", "ignore") not in {"ignore", None}:
+        found.append("on_schema_change: the table has the columns of its query, in all its rows")
     if _mapping(config.get("contract")).get("enforced"):
         found.append(
             "contract: a table has the types of its query, and constraints are not checked"
