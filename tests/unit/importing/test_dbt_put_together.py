@@ -176,6 +176,7 @@ def test_a_table_that_a_hook_only_reads_is_not_refused(refused):
     [
         ("{{ helpers.purge(ref('orders_kept')) }}", []),
         ("{{ helpers.purge(ref(var('name'))) }}", [KEPT, "source.shop.raw.orders"]),
+        ("{{ helpers.purge(ref(var('name'))) }}", ["model.shop.Orders_Kept.v2"]),
     ],
 )
 def test_an_operation_refuses_the_table_that_it_hands_to_a_package(refused, operation, reads):

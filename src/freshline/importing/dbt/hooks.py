@@ -171,7 +171,9 @@ def _given(
     }
     names = {re.split(r"\W", text)[-1].lower() for text in own.strings}
     for key in others:
-        kind, *path = key.split(".")  # model.PACKAGE.NAME.VERSION, source.PACKAGE.SCHEMA.NAME
+        kind, *path = key.lower().split(
+            "."
+        )  # model.PACKAGE.NAME.VERSION, source.PACKAGE.SCHEMA.NAME
         names.add(f"source {path[-1]}" if kind == "source" else path[min(1, len(path) - 1)])
     return found | names - {""}
 
