@@ -119,3 +119,16 @@ def test_hours_are_those_of_the_clock_in_the_hour_that_summer_time_leaves_out(
         [(Decimal(1),)],
         [(Decimal(2592000000),)],
     ]  # fmt: skip
+
+
+def test_trunc_of_a_moment_is_what_date_trunc_makes_of_it(
+    tmp_path: Path, shared: SparkSession
+) -> None:
+    script = "alter session set timezone = 'UTC';\ncreate table t (l timestamp_ltz);\n"
+    units = ("month", "day", "hour", "second")
+    parts = ", ".join(f"trunc(l, '{unit}')::varchar as {unit[:2]}_" for unit in units)
+    script += MADE.format("a", f"select {parts} from t")
+    values = "select timestamp'2026-01-15 10:20:30.5Z' as l"
+    (rows,) = imported_rows(shared, tmp_path, script, t=values)
+    starts = ("01 00:00:00", "15 00:00:00", "15 10:00:00", "15 10:20:30")
+    assert rows == [tuple(f"2026-01-{start}" for start in starts)]

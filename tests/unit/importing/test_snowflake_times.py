@@ -41,6 +41,23 @@ def test_date_trunc_is_of_the_type_of_its_value(tmp_path, query, text):
     assert item.changed == ()
 
 
+@pytest.mark.parametrize("unit", ["year", "month", "day", "hour", "minute", "second"])
+@pytest.mark.parametrize(("column", "table"), [("lt", "times"), ("tz", "times"), ("z", "u")])
+def test_trunc_with_a_unit_is_date_trunc(tmp_path, unit, column, table):
+    """Before, it was Spark's TRUNC: NULL in every row, or a DATE."""
+    query = "select {} as v, count(*) as n from " + table + " group by 1"
+    item = one_query(tmp_path, query.format(f"trunc({column}, '{unit}')"))
+    assert f"DATE_TRUNC('{unit.upper()}', {column}) AS v" in on_one_line(item)
+    assert item == one_query(tmp_path, query.format(f"date_trunc('{unit}', {column})"))
+
+
+def test_trunc_within_another_one_is_of_the_type_of_its_value(tmp_path):
+    item = one_query(tmp_path, "select trunc(trunc(lt, 'day'), 'month') as v from times")
+    assert "DATE_TRUNC('MONTH', DATE_TRUNC('DAY', lt)) AS v" in on_one_line(item)
+    item = one_query(tmp_path, "select trunc(ts, 'hour') as v, trunc(d, 'day') as w from times, t")
+    assert f"({TS} + MAKE_DT_INTERVAL(0, HOUR(ts))) AS v, d AS w" in on_one_line(item)
+
+
 @pytest.mark.parametrize(("unit", "most_us"), [("hour", 3_599_999_999), ("day", 86_399_999_999)])
 def test_date_trunc_keeps_its_buckets(tmp_path, unit, most_us):
     query = f"select date_trunc('{unit}', ts) as v, count(distinct ts) as n from times group by 1"

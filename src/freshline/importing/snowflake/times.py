@@ -136,7 +136,11 @@ def mark_truncated(query: exp.Expr, kinds: Kinds) -> bool:
 
 
 def truncate(query: exp.Expr) -> None:
-    """Replaces each DATE_TRUNC that was found to be of a DATE or a TIMESTAMP_NTZ."""
+    """Replaces each DATE_TRUNC that was found to be of a DATE or a TIMESTAMP_NTZ.
+
+    Any other becomes Spark's DATE_TRUNC. A TRUNC(value, 'DAY') would be written as Spark's TRUNC,
+    which makes a DATE, or NULL of what is shorter than a week.
+    """
     for node in reversed(list(query.find_all(*TRUNCATED))):
         kind, unit, value = node.meta.get(_KIND), node.args["unit"].name.upper(), node.this
         if kind is Other.DATE:
@@ -151,6 +155,8 @@ def truncate(query: exp.Expr) -> None:
             )
             whole = exp.Add(this=day, expression=rest)
             node.replace(exp.paren(whole, copy=False) if parts else day)
+        elif isinstance(node, exp.DateTrunc):
+            node.replace(exp.TimestampTrunc(this=value, unit=exp.var(unit)))
 
 
 _NTZ = "TIMESTAMP_NTZ"
