@@ -25,7 +25,7 @@ CREATE OR REFRESH STREAMING TABLE main.shop.orders (
 AS SELECT id, price, at, tags FROM STREAM read_files(
   '/Volumes/main/shop/orders/', format => 'json',
   schema => 'id BIGINT, price DOUBLE, at TIMESTAMP, tags ARRAY<STRUCT<name: STRING>>',
-  maxFilesPerTrigger => 10, multiLine => true) WHERE id IS NOT NULL;
+  maxFilesPerTrigger => 10, includeExistingFiles => true, multiLine => true) WHERE id IS NOT NULL;
 CREATE STREAMING TABLE returns AS SELECT * FROM STREAM(read_files('returns', format => 'parquet'));
 CREATE VIEW dear AS SELECT * FROM shop.orders WHERE price > 100;
 CREATE OR REPLACE MATERIALIZED VIEW shop.daily
@@ -146,6 +146,11 @@ def test_a_script_becomes_a_project(script, tmp_path):
          "pathGlobFilter => 'x-*')"),
          ("read_files has pathglobfilter, but a feed loads every file of its folder: give these"
           " files a folder of their own")),
+        (("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'parquet', "
+         "includeExistingFiles => false)"),
+         ("read_files has includeexistingfiles => false, but a feed also loads the files that are"
+          " in its folder already: take the option away if that is right, or give the new files a"
+          " folder of their own")),
         ("STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => 'x')",
          ("it reads from outside by read_kafka: a feed's files are read by STREAM"
           " read_files('folder', format => 'json', schema => '...')")),

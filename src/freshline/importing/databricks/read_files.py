@@ -10,8 +10,9 @@ from freshline.project.sections.reader_options import as_spark_reads, unknown_op
 from freshline.sql.text.tokens import Token, tokens
 
 _FORMATS = ("csv", "json", "parquet")
-_LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger", "includeexistingfiles"})
+_LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger"})
 """Which files are loaded when is the scheduler's to choose."""
+_EXISTING = "includeexistingfiles"
 _UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
 """A feed loads each file of its folder, once: one that is passed over would never be loaded."""
 
@@ -104,6 +105,13 @@ def _entry(path: str | None, named: dict[str, str]) -> Mapping[str, Any]:
         raise NoFeedError(f"read_files has {what}: a feed's is one of {', '.join(_FORMATS)}")
     if schema is None and format_ != "parquet":
         raise NoFeedError(f"read_files of {format_} has no schema, which a feed needs")
+    existing = named.pop(_EXISTING, "true")
+    if existing.lower() != "true":
+        raise NoFeedError(
+            f"read_files has {_EXISTING} => {existing}, but a feed also loads the files that are"
+            " in its folder already: take the option away if that is right, or give the new files"
+            " a folder of their own"
+        )
     given = {key: value for key, value in named.items() if key not in _LEFT_OUT}
     options = as_spark_reads(format_, given)
     if unfit := sorted(_UNFIT & given.keys()):
