@@ -351,6 +351,27 @@ def test_targets_of_flows_say_what_to_do_instead(tmp_path):
     assert rows["b"].left_out[0].startswith("flows insert into it (CREATE FLOW)")
 
 
+def test_a_table_with_a_query_and_a_flow_has_not_the_rows_of_its_query_alone(tmp_path):
+    """Before, it was taken, and the rows of the flows were lost without a word."""
+    _, rows = imported(
+        tmp_path,
+        "CREATE STREAMING TABLE a AS SELECT id FROM STREAM raw;\n"
+        "CREATE STREAMING TABLE shop.b AS SELECT id FROM STREAM raw;\n"
+        "CREATE STREAMING TABLE c AS SELECT id FROM STREAM raw;\n"
+        "CREATE STREAMING TABLE shop.d AS SELECT id FROM STREAM raw;\n"
+        "CREATE FLOW f AS INSERT INTO a BY NAME SELECT id FROM STREAM raw_west;\n"
+        "CREATE FLOW g AS INSERT INTO ONCE main.shop.b BY NAME SELECT id FROM raw_old;\n"
+        "CREATE FLOW h AS AUTO CDC INTO LIVE.c FROM STREAM(raw) KEYS (id) SEQUENCE BY at;\n"
+        "CREATE FLOW i AS INSERT INTO other.d BY NAME SELECT id FROM STREAM raw_west;\n",
+    )
+    assert [rows[name].taken for name in ("a", "shop.b", "c", "shop.d")] == [
+        False, False, False, True,
+    ]  # fmt: skip
+    assert rows["a"].left_out == rows["shop.b"].left_out
+    assert rows["a"].left_out[0].startswith("flows insert into it (CREATE FLOW)")
+    assert rows["c"].left_out[0].startswith("changes are applied to it (AUTO CDC")
+
+
 def test_an_option_that_limits_a_batch_refuses_nothing(tmp_path):
     _, rows = imported(
         tmp_path,

@@ -22,8 +22,8 @@ _CHANGES = (
     " key"
 )
 _INSERTS = (
-    "flows insert into it (CREATE FLOW): make a streaming table of each flow's query, and a"
-    " materialized view over them: SELECT ... UNION ALL SELECT ..."
+    "flows insert into it (CREATE FLOW): make a streaming table of each flow's query, and of its"
+    " own query if it has one, and a materialized view over them: SELECT ... UNION ALL SELECT ..."
 )
 
 
@@ -45,8 +45,11 @@ def setting_of(text: str, found: Sequence[Token]) -> tuple[str, str] | None:
     return name.strip().strip("`"), value.strip().strip("'\"")
 
 
-def targets_of(statements: Iterable[Sequence[Token]]) -> dict[str, str]:
-    """Why the tables into which flows write have no query, by the last part of their names."""
+def targets_of(statements: Iterable[Sequence[Token]]) -> dict[tuple[str, ...], str]:
+    """Why tables into which flows write have rows that no query of theirs makes, by their names.
+
+    The parts of the names are in lower case.
+    """
     targets = {}
     for found in statements:
         is_flow = found[0].is_word("CREATE") and any(each.is_word("FLOW") for each in found[1:4])
@@ -58,22 +61,35 @@ def targets_of(statements: Iterable[Sequence[Token]]) -> dict[str, str]:
             continue
         changes = is_change or "CDC" in words or "CHANGES" in words
         name = _name(found, words.index("INTO") + 1)
-        if name is not None:
+        if name:
             targets[name] = _CHANGES if changes else _INSERTS
     return targets
 
 
-def _name(found: Sequence[Token], at: int) -> str | None:
-    """The last part of the name that stands there, in lower case."""
+def _name(found: Sequence[Token], at: int) -> tuple[str, ...]:
+    """The parts of the name that stands there, in lower case; none: there is no name."""
     while at < len(found) and found[at].is_word("ONCE", "TABLE"):
         at += 1
-    name = None
+    parts: list[str] = []
     while at < len(found) and found[at].is_name:
-        name = found[at].name.lower()
+        parts.append(found[at].name.lower())
         if at + 1 >= len(found) or not found[at + 1].is_symbol("."):
             break
         at += 2
-    return name
+    return tuple(parts[1:] if parts[:1] == ["live"] else parts)
+
+
+def written_by_flows(relation: Sequence[str], targets: Mapping[tuple[str, ...], str]) -> str | None:
+    """Why a table is not taken into which flows write; None: none does.
+
+    A name may leave out its first parts, so that the shorter one is the end of the longer one.
+    """
+    name = tuple(part.lower() for part in relation)
+    for target, reason in targets.items():
+        size = min(len(name), len(target))
+        if name[-size:] == target[-size:]:
+            return reason
+    return None
 
 
 def variable_in(text: str, found: Sequence[Token]) -> str | None:

@@ -20,6 +20,7 @@ from freshline.importing.databricks.around import (
     unread_in,
     variable_in,
     without_live,
+    written_by_flows,
 )
 from freshline.importing.databricks.read_files import NoFeedError, feed_in
 from freshline.importing.items import Found, Item, Role
@@ -110,7 +111,7 @@ class _Reader(Head):
         self.lag: str | None = None
         self.changed: list[str] = []
         self.left_out: list[str] = []
-        self.targets: Mapping[str, str] = {}
+        self.targets: Mapping[tuple[str, ...], str] = {}
         self.setting: tuple[str, str] | None = None
         self.settings: Mapping[str, str] = {}
         self.common: Mapping[str, str] = {}
@@ -140,8 +141,9 @@ class _Reader(Head):
             self._clause()
         if self.kind == "table":
             return self._source()
-        if self._peek() is None:
-            self._refuse(self.targets.get(self.relation[-1].lower(), "it has no query"))
+        written = written_by_flows(self.relation, self.targets)
+        if written is not None or self._peek() is None:
+            self._refuse(written or "it has no query")
         if others := differ(self.settings, self.common):
             self._refuse(
                 f"SET {', '.join(others)} above it does not hold for the first tables of the"
