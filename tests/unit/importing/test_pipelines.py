@@ -1,5 +1,9 @@
 """A pipeline's SQL becomes a project."""
 
+import time
+
+import pytest
+
 from freshline.project.model import CatalogSettings
 from tests.unit.importing.pipeline_texts import SETTINGS, SPEC, TABLES, messages
 
@@ -267,3 +271,36 @@ def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
         "shop_x": ("derived", "SELECT 1 AS a"),
         "other_x": ("derived", "SELECT a FROM shop_x AS x"),
     }
+
+
+@pytest.mark.parametrize(
+    ("machine", "zone", "sql", "is_told"),
+    [
+        ("Asia/Tokyo", "", "", True),
+        ("Europe/London", "", "", True),
+        ("UTC", "", "", False),
+        ("Asia/Tokyo", "configuration:\n  spark.sql.session.timeZone: UTC\n", "", False),
+        ("Asia/Tokyo", "", "SET TIME ZONE 'Asia/Tokyo';\n", False),
+    ],
+)
+def test_a_pipeline_without_a_time_zone_is_told_that_spark_takes_the_machines(
+    pipeline, monkeypatch, machine, zone, sql, is_told
+):
+    """Before, nothing said that days were those of UTC here and other ones under Spark."""
+    spec = SPEC.replace("configuration:\n  spark.sql.session.timeZone: UTC\n", zone)
+    monkeypatch.setenv("TZ", machine)
+    time.tzset()
+    try:
+        project, errors = pipeline(
+            f"{sql}CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;\n"
+            "CREATE MATERIALIZED VIEW days AS SELECT CAST(at AS DATE) AS day FROM orders;",
+            spec=spec,
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert errors == []
+    told = [each for each in project.warnings if "spark.sql.session.timeZone" in each]
+    assert [each[:64] for each in told] == [
+        "spark-pipeline.yml: configuration has no spark.sql.session.timeZ"
+    ] * is_told

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from pathlib import Path
 
 from freshline.core.errors import Place, UserError
@@ -30,6 +31,7 @@ from freshline.project.model import CatalogSettings, Project
 from freshline.project.properties import PREFIX
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.libraries import Library
+from freshline.project.windows import SESSION_ZONE
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.statements import Property
@@ -114,7 +116,26 @@ def _pipeline(
     if names_in is None and spec.has_database:
         # Spark would register them there, too.
         names_in = CatalogSettings(spec.scope.database, spec.scope.catalog)
-    return dataclasses.replace(project, catalog=names_in, specification=named), errors
+    warnings = (*project.warnings, *_zone_of_the_machine(project, spec))
+    return dataclasses.replace(
+        project, catalog=names_in, specification=named, warnings=warnings
+    ), errors
+
+
+def _zone_of_the_machine(project: Project, spec: Spec) -> list[str]:
+    """That dates and hours are those of UTC here, where Spark takes the machine's time zone."""
+    told = all(
+        SESSION_ZONE in {**project.configuration, **table.settings}
+        for table in (*project.tables, *project.reports)
+    )
+    if told or not (time.timezone or time.daylight):
+        return []
+    warning = (
+        f"{spec.file}: configuration has no {SESSION_ZONE}, so dates and hours are those of UTC"
+        " here; spark-pipelines takes this machine's time zone, which is another one. Set it to"
+        " the zone that is meant"
+    )
+    return [warning]
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:
