@@ -25,7 +25,7 @@ class Item:
         kind: What it is there, in words, e.g. ``incremental model``.
         role: What it is to be.
         relation: The parts of the name by which queries read it; empty where none can.
-        query: The SELECT; None for sources.
+        query: The SELECT; None for sources of which every column is taken.
         comment: The table's comment.
         properties: TBLPROPERTIES to write.
         partitioned_by: Columns to partition by.

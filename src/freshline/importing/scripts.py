@@ -11,7 +11,7 @@ from typing import TypeVar
 from sqlglot.errors import SqlglotError
 
 from freshline.core.errors import Place, UserError
-from freshline.importing.items import Found, Item
+from freshline.importing.items import FEED_NAME, Found, Item
 from freshline.sql.text.reads import Read, quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 from freshline.texts import whole_text
@@ -164,22 +164,27 @@ def _same(one: Item, other: Item) -> bool:
     return [part.lower() for part in one.relation] == [part.lower() for part in other.relation]
 
 
-def source_item(key: str, relation: tuple[str, ...], schema: str | None = None) -> Item:
+def source_item(
+    key: str, relation: tuple[str, ...], columns: Sequence[tuple[str, str]] = ()
+) -> Item:
     """A table that the script does not fill: its rows come from a feed.
 
     Args:
         key: Its name.
         relation: The parts of its name.
-        schema: Its columns, where the script declares them.
+        columns: Names and types of its columns, as SQL has them, where the script declares them.
     """
     folder = f"feed/{relation[-1].lower()}"
+    names = ", ".join(name for name, _ in columns)
     return Item(
         key,
         "source table",
         "base",
         relation,
         feed={"kind": "files", "path": folder, "format": "parquet"},
-        schema=schema,
+        # By name: readers may name a table's columns by their place, which files do not keep.
+        query=f"SELECT {names} FROM STREAM {FEED_NAME}" if columns else None,
+        schema=", ".join(f"{name} {kind}" for name, kind in columns) or None,
         changed=(f"its rows come from Parquet files in {folder}: give the feed its real place",),
     )
 

@@ -332,6 +332,7 @@ def test_live_tables_are_what_they_were_called_once(tmp_path):
         "materialized view", "streaming table", "view", "materialized view",
     ]  # fmt: skip
     assert rows["shop.raw"].item.schema == "id INT, amount DECIMAL(8, 2)"
+    assert project.table("raw").query == "SELECT id, amount FROM STREAM raw_feed"
     assert rows["copied"].left_out == (
         "it is filled once, when it is made: make it a materialized view",
     )

@@ -396,3 +396,16 @@ def test_a_stream_on_a_table_makes_no_table(tmp_path):
         "The statement on line 3: it makes no table, or in a form that sqlglot does not know.",
         "The statement on line 4: orders is made by an earlier statement.",
     )
+
+
+def test_a_source_has_the_columns_that_the_script_declares_in_their_order(tmp_path):
+    """A list of names goes by place, and a Parquet file may have its columns in another order."""
+    path, into = tmp_path / "one.sql", tmp_path / "new"
+    path.write_text(
+        'create table t (a int, "my b" date);\ncreate view v (x, y) as select * from t;\n'
+        "create dynamic table d target_lag='1 hour' warehouse=w as select x, y from v, u;\n"
+    )
+    write(read_snowflake(path), into)
+    project = load_project(into, into)
+    assert project.table("t").query == "SELECT `a`, `my b` FROM STREAM t_feed"
+    assert project.table("u").query == "SELECT * FROM STREAM u_feed"

@@ -106,7 +106,7 @@ class _Reader(Head):
         self.kind = ""
         self.relation: tuple[str, ...] = ()
         self.casts: list[str] = []
-        self.typed: list[str] = []
+        self.typed: list[tuple[str, str]] = []
         self.comments: dict[str, str] = {}
         self.lag: str | None = None
         self.changed: list[str] = []
@@ -253,9 +253,8 @@ class _Reader(Head):
     def _source(self) -> Item:
         """A plain table: something else fills it, so that it is loaded from a feed."""
         key = ".".join(self.relation).lower()
-        schema = ", ".join(self.typed) or None
         return replace(
-            source_item(key, self.relation, schema),
+            source_item(key, self.relation, self.typed),
             comment=self.comment,
             columns=self.comments,
             left_out=tuple(self.left_out),
@@ -273,7 +272,7 @@ class _Reader(Head):
             else:
                 name, kind = self._column()
                 untyped = untyped or kind == ""
-                self.typed.append(f"{quoted(name)} {kind}")
+                self.typed.append((quoted(name), kind))
                 self.casts.append(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}")
             if self._take(")"):
                 break

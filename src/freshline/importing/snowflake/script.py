@@ -267,17 +267,17 @@ def _unread(piece: _Piece, reason: str) -> tuple[Item | None, str]:
     return Item(".".join(relation).lower(), "table", "table", relation, refusal=reason), reason
 
 
-def _columns(made: exp.Expression) -> str | None:
-    """The declared columns in Spark's types; None where there are none."""
+def _columns(made: exp.Expression) -> list[tuple[str, str]]:
+    """The names and types of the declared columns in Spark's SQL; none where one has no type."""
     found = []
     for each in made.expressions if isinstance(made, exp.Schema) else ():
         if not isinstance(each, exp.ColumnDef):
             continue  # a constraint of the table
         kind = each.args.get("kind")
         if not isinstance(kind, exp.DataType):
-            return None
-        found.append(f"{backquoted(each.name)} {stored_type(kind)}")
-    return ", ".join(found) or None
+            return []
+        found.append((backquoted(each.name), stored_type(kind)))
+    return found
 
 
 def _collated(made: exp.Expression, entries: list[exp.Expression]) -> str | None:
