@@ -303,6 +303,18 @@ def test_the_command(script):
             ),
             "it makes no table, or in a form that sqlglot does not know",
         ),
+        (
+            "create table s.x (a int, b varchar) with row access policy p on (a)",
+            "its ROW ACCESS POLICY has no counterpart",
+        ),
+        (
+            "create table s.x (a int, b varchar not null with masking policy p)",
+            "its column b has MASKING POLICY p",
+        ),
+        (
+            "create table s.x (a int with projection policy p)",
+            "its column a has PROJECTION POLICY p",
+        ),
         ("create dynamic table s.x clone r", "it has no query"),
         ("create table s.x clone r", "it has no query"),
         ("create table s.x as select 1 as a", "its query was run once, when the table was made"),

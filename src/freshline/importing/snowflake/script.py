@@ -206,7 +206,8 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     dynamic = any(isinstance(each, exp.DynamicProperty) for each in entries)
     query = statement.expression
     if not isinstance(query, exp.Query):
-        if (told := _collated(made, entries)) is not None:
+        told = _collated(made, entries) or _guarded(made, entries)
+        if told is not None:
             return Item(key, "table", "table", relation, refusal=told), told
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
             item = source_item(key, relation, _columns(made))
@@ -295,6 +296,19 @@ def _collated(made: exp.Expression, entries: list[exp.Expression]) -> str | None
     for what, collation in told:
         if collation.lower() not in {"", "utf8", "bin"}:
             return f"{what} '{collation}': Spark would compare its texts by their bytes"
+    return None
+
+
+def _guarded(made: exp.Expression, entries: list[exp.Expression]) -> str | None:
+    """That a policy decides what a reader sees of a table; None: none does."""
+    for entry in entries:
+        if isinstance(entry, exp.RowAccessProperty):
+            return f"its {_name(entry)} has no counterpart"
+    for column in made.find_all(exp.ColumnDef):
+        for kind in column.find_all(
+            exp.MaskingPolicyColumnConstraint, exp.ProjectionPolicyColumnConstraint
+        ):
+            return f"its column {column.name} has {kind.sql(dialect='snowflake')}"
     return None
 
 
