@@ -55,3 +55,16 @@ def test_statements_behind_a_parameter_that_changes_what_they_mean_are_refused(t
         "b": None,
         "c": "ALTER SESSION SET TIMESTAMP_TYPE_MAPPING in front of it changes what it means",
     }
+
+
+def test_a_parameter_that_decides_where_nulls_are_is_not_passed_over(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{ZONED}alter session set default_null_ordering = 'FIRST';\n"
+        "create dynamic table d target_lag = '1 hour' warehouse = w as"
+        " select ltz from t qualify row_number() over (order by n) = 1;\n"
+    )
+    reasons = {each.key: each.refusal for each in read_snowflake(path).items}
+    assert reasons["d"] == (
+        "ALTER SESSION SET DEFAULT_NULL_ORDERING in front of it changes what it means"
+    )
