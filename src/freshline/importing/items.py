@@ -34,6 +34,7 @@ class Item:
         schema: For ``base``: its columns and types where the other tool declares them.
         needs: Keys of items whose SQL is inside ``query`` already.
         refusal: Why it cannot be taken, or None.
+        temporary: It is a view of a session, in no schema: a name of several parts never means it.
         stays: Something else goes on filling its table, so that where it is not taken, others
             can still read it by its name.
         changed: What is different here, a sentence each.
@@ -53,6 +54,7 @@ class Item:
     schema: str | None = None
     needs: tuple[str, ...] = ()
     refusal: str | None = None
+    temporary: bool = False
     stays: bool = False
     changed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,19 +13,22 @@ from sqlglot.errors import SqlglotError
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.items import FEED_NAME, Found, Item
+from freshline.importing.scopes import SNOWFLAKE, Parts, Scope, is_use, scopes
 from freshline.sql.text.reads import Read, quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 from freshline.texts import whole_text
 
-_SNOWFLAKE = "Snowflake"
 Part = TypeVar("Part")
+_UNREAD = (
+    "what it names cannot be read, so a short name below it is the one table of that name in the"
+    " file"
+)
+_TAKEN = (
+    "in it is taken for {} of the file, whose whole name no USE tells: if they are two tables, put"
+    " USE in front of both"
+)
 _REPLACES = re.compile(r"CREATE\s+OR\s+REPLACE\s", re.IGNORECASE)
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
-_USE = re.compile(
-    r"USE\s+(?:(CATALOG|DATABASE|SCHEMA|NAMESPACE|ROLE|WAREHOUSE|SECONDARY)\s+)?"
-    r"([\w$]+|\"[^\"]+\"|`[^`]+`)(?:\.([\w$]+|\"[^\"]+\"|`[^`]+`))?\s*\Z",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,49 +48,6 @@ class Statement:
     item: Item | None
     reason: str | None
     settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What short names belong to, as USE says it; None: it is not said."""
-
-    database: str | None = None
-    schema: str | None = None
-
-    def used(self, text: str, product: str) -> _Scope | None:
-        """The scope behind a USE statement; None where the text is none."""
-        found = _USE.match(text.strip())
-        if found is None:
-            return None
-        kind = (found[1] or "").upper()
-        first, second = found[2].strip('"`'), (found[3] or "").strip('"`')
-        if kind in {"ROLE", "WAREHOUSE", "SECONDARY"}:
-            return self
-        if second:
-            return _Scope(first, second)
-        if product == _SNOWFLAKE and kind in {"", "DATABASE"}:
-            return _Scope(first, "public")
-        return _Scope(first, None) if kind == "CATALOG" else _Scope(self.database, first)
-
-    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
-        """A name with the parts that it leaves out, where they are known."""
-        if len(parts) == 1 and self.schema is not None:
-            parts = (self.schema, *parts)
-        if len(parts) == 2 and self.database is not None:  # noqa: PLR2004 - schema and name
-            parts = (self.database, *parts)
-        return parts
-
-    def applied(self, item: Item) -> Item:
-        """The item with full names, its own and those that its query reads."""
-        item = replace(item, relation=self.full(item.relation))
-        if item.query is None or item.role == "base":
-            return item
-        try:
-            full = {read.name: self.full(read.parts) for read in reads_of(item.query)}
-        except SqlTextError:
-            return item  # it is refused for that below
-        names = {name: ".".join(quoted(part) for part in parts) for name, parts in full.items()}
-        return replace(item, query=rewritten(item.query, names))
 
 
 def read_script(
@@ -124,21 +85,29 @@ def read_script(
     items: dict[str, Item] = {}
     made: dict[str, Statement] = {}
     rest: list[tuple[int, str, str]] = []
-    scope = _Scope()
     settings = dict(configuration or {})
-    for each in map(read, parts):
+    statements = [read(part) for part in parts]
+    temporary = {
+        each.item.key for each in statements if each.item is not None and each.item.temporary
+    }
+    for each, scope in zip(
+        statements, scopes((each.text for each in statements), product), strict=True
+    ):
         item, reason = each.item, each.reason
         settings = {**each.settings, **settings}
-        if item is None and (used := scope.used(each.text, product)) is not None:
-            scope = used
+        used = scope.behind(each.text, product) if item is None and is_use(each.text) else None
+        if used is not None and (used is scope or used.is_known):
             continue
+        if used is not None:
+            reason = _UNREAD
         if item is not None:
-            item = scope.applied(item)
+            item = _in_full(item, scope, product, temporary)
+            reason = reason or item.refusal
             if item.key in items and not _same(items[item.key], item):
                 item = replace(item, key=".".join(item.relation).lower())
         known = items.get(item.key) if item is not None else None
         is_other = known is not None and item is not None and known.relation != item.relation
-        stays = not _REPLACES.match(each.text) or (product == _SNOWFLAKE and is_other)
+        stays = not _REPLACES.match(each.text) or (product == SNOWFLAKE and is_other)
         if item is not None and known is not None and stays:
             reason = f"{item.key} is made by an earlier statement"
         elif item is not None:
@@ -159,14 +128,52 @@ def read_script(
     )
 
 
+def _in_full(item: Item, scope: Scope, product: str, temporary: AbstractSet[str]) -> Item:
+    """The item with full names, its own and those that its query reads.
+
+    Args:
+        item: As its statement says it.
+        scope: Of the statement.
+        product: Whose statement it is.
+        temporary: Keys of temporary views, which are in no schema.
+    """
+    if not item.temporary:
+        item = replace(item, relation=scope.full(item.relation))
+    if item.query is None or item.role == "base":
+        return item
+    dynamic = item.kind == "dynamic table"
+    own = scope.of(item.relation, dynamic=dynamic) if product == SNOWFLAKE else scope
+    try:
+        reads = {each.name: each.parts for each in reads_of(item.query)}
+    except SqlTextError:
+        return item  # it is refused for that below
+    full = {
+        name: own.full(parts)
+        for name, parts in reads.items()
+        if len(parts) > 1 or parts[0].lower() not in temporary
+    }
+    other = scope if dynamic else own
+    either = [name for name, parts in full.items() if not _ends(other.full(reads[name]), parts)]
+    if either:
+        what = ", ".join(either)
+        refusal = f"{what} in it can be in its own schema or in that of USE: write the schema there"
+        return replace(item, query=None, refusal=refusal)
+    names = {name: ".".join(quoted(part) for part in parts) for name, parts in full.items()}
+    return replace(item, query=rewritten(item.query, names))
+
+
+def _ends(one: Parts, other: Parts) -> bool:
+    """Whether the shorter of two names is the end of the longer one, without case."""
+    size = min(len(one), len(other))
+    return [part.lower() for part in one[-size:]] == [part.lower() for part in other[-size:]]
+
+
 def _same(one: Item, other: Item) -> bool:
     """Whether two items have one name, without case."""
     return [part.lower() for part in one.relation] == [part.lower() for part in other.relation]
 
 
-def source_item(
-    key: str, relation: tuple[str, ...], columns: Sequence[tuple[str, str]] = ()
-) -> Item:
+def source_item(key: str, relation: Parts, columns: Sequence[tuple[str, str]] = ()) -> Item:
     """A table that the script does not fill: its rows come from a feed.
 
     Args:
@@ -246,14 +253,16 @@ def _reads(query: str) -> Sequence[Read]:
         return ()
 
 
-def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:
-    """The items that ``name`` can mean: the shorter name is the end of the longer one."""
-    found = []
-    for item in known.values():
-        relation = tuple(part.lower() for part in item.relation)
-        size = min(len(relation), len(name))
-        if relation[-size:] == name[-size:]:
-            found.append(item)
+def _matches(name: Parts, known: Mapping[str, Item]) -> list[Item]:
+    """The items that ``name`` can mean: the shorter name is the end of the longer one.
+
+    A temporary view is in no schema: a name with one means another table.
+    """
+    found = [
+        item
+        for item in known.values()
+        if _ends(item.relation, name) and not (item.temporary and len(name) > 1)
+    ]
     exact = [each for each in found if tuple(p.lower() for p in each.relation) == name]
     return exact or found
 
@@ -261,7 +270,8 @@ def _matches(name: tuple[str, ...], known: Mapping[str, Item]) -> list[Item]:
 def _spelt(item: Item, known: Mapping[str, Item]) -> Item:
     if item.query is None or item.role == "base" or item.refusal is not None:
         return item
-    spelling = {}
+    spelling: dict[str, str] = {}
+    told: dict[str, None] = {}
     try:
         for read in reads_of(item.query):
             found = _matches(tuple(part.lower() for part in read.parts), known)
@@ -269,9 +279,12 @@ def _spelt(item: Item, known: Mapping[str, Item]) -> Item:
                 keys = ", ".join(each.key for each in found)
                 return replace(item, refusal=f"{read.name} in it can be any of {keys}")
             spelling[read.name] = ".".join(quoted(part) for part in found[0].relation)
+            if len(found[0].relation) < len(read.parts):
+                told[f"{read.name} {_TAKEN.format(found[0].key)}"] = None
     except SqlTextError as error:
         return replace(item, refusal=f"its SQL cannot be read: {error.what}")
-    return replace(item, query=rewritten(item.query, spelling))
+    query = rewritten(item.query, spelling)
+    return replace(item, query=query, changed=(*item.changed, *told))
 
 
 def _appendix(rest: Sequence[tuple[int, str, str]]) -> str | None:

@@ -104,6 +104,7 @@ class _Reader(Head):
     def __init__(self, text: str, tokens: list[Token]) -> None:
         super().__init__(text, tokens)
         self.kind = ""
+        self.temporary = False
         self.relation: tuple[str, ...] = ()
         self.casts: list[str] = []
         self.typed: list[tuple[str, str]] = []
@@ -127,7 +128,10 @@ class _Reader(Head):
             if not self.relation:
                 return None, reason
             key = ".".join(self.relation).lower()
-            return Item(key, self.kind, "table", self.relation, refusal=reason), reason
+            item = Item(
+                key, self.kind, "table", self.relation, refusal=reason, temporary=self.temporary
+            )
+            return item, reason
 
     def _made(self) -> Item:
         role = self._head()
@@ -181,6 +185,7 @@ class _Reader(Head):
             partitioned_by=self.partitioned_by,
             columns={} if role == "view" else self.comments,
             feed=feed,
+            temporary=self.temporary,
             changed=tuple(self.changed),
             left_out=tuple(self.left_out),
         )
@@ -234,8 +239,11 @@ class _Reader(Head):
             words.append(token.text.upper())
             if words[-1] in ("TABLE", "VIEW"):
                 break
+        if words[-1:] == ["VIEW"] and "MATERIALIZED" in words:
+            return "materialized view"
         if words[-1:] == ["VIEW"]:
-            return "materialized view" if "MATERIALIZED" in words else "view"
+            self.temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words)
+            return "view"
         if words[-1:] != ["TABLE"] or "MATERIALIZED" in words:
             if self._peek() is not None and self.tokens[self.at].is_word("FLOW"):
                 self._refuse("it is a flow: what is said of its target holds for it")

@@ -14,12 +14,14 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from freshline.importing.items import Found, Item
+from freshline.importing.scopes import SNOWFLAKE as PRODUCT
+from freshline.importing.scopes import scopes
 from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
 from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import ZONE, altered, session_faults, zone_of
-from freshline.importing.snowflake.tables import Tables
+from freshline.importing.snowflake.tables import Tables, made_in, say_names, with_public
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     say_recursive,
@@ -103,7 +105,7 @@ def read_snowflake(path: Path) -> Found:
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
-    return read_script(path, "Snowflake", _pieces, _statement, EXACT_DECIMALS)
+    return read_script(path, PRODUCT, _pieces, _statement, EXACT_DECIMALS)
 
 
 def _statement(piece: _Piece) -> Statement:
@@ -145,7 +147,10 @@ def _pieces(text: str) -> list[_Piece]:
     with _quiet():
         found = [_parsed(each, line) for each, line in pieces if each]
     statements = [each.parsed for each in found]
-    replaced, by_case = repeated(statements, [each.text for each in found])
+    texts = (each.text for each in found)
+    for statement, scope in zip(statements, scopes(texts, PRODUCT), strict=True):
+        say_names(statement, scope)
+    replaced, by_case = repeated(statements)
     tables = Tables(
         each
         for at, each in enumerate(statements)
@@ -176,6 +181,7 @@ def _parsed(text: str, line: int) -> _Piece:
     statement = parsed[0] if parsed else None
     if statement is not None:
         say_recursive(statement)
+        with_public(statement)
     return _Piece(text, line, statement, changed, left_out, _variable_in(statement))
 
 
@@ -195,9 +201,8 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
         return _unread(piece, piece.fault)
     if not isinstance(statement, exp.Create):
         return _unread(piece, "it makes no table, or in a form that sqlglot does not know")
-    made = statement.this
-    table = made.this if isinstance(made, exp.Schema) else made
-    if not isinstance(table, exp.Table) or statement.kind not in {"TABLE", "VIEW"}:
+    made, table = statement.this, made_in(statement)
+    if table is None:
         return None, "it makes no table"
     relation = tuple(part.name for part in table.parts)
     key = ".".join(relation).lower()

@@ -1,0 +1,198 @@
+"""Which table a short name of a script means: by USE, by CREATE SCHEMA, by a view's own schema."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshline.importing.databricks.script import read_databricks
+from freshline.importing.scopes import Scope, scopes
+from freshline.importing.snowflake.script import read_snowflake
+
+MADE = "create dynamic table {} target_lag = '1 hour' warehouse = w as {};\n"
+SHOWN = "create materialized view {} as {};\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def make(script, reader=read_snowflake):
+        (tmp_path / "one.sql").write_text(script)
+        found = reader(tmp_path / "one.sql")
+        return found, {".".join(item.relation): item for item in found.items}
+
+    return make
+
+
+def on_one_line(item):
+    return " ".join(str(item.query).split())
+
+
+@pytest.mark.parametrize(
+    ("product", "text", "scope"),
+    [
+        ("Snowflake", "use schema shop.raw", ("shop", "raw")),
+        ("Snowflake", 'USE SCHEMA "shop"."my raw"', ("shop", "my raw")),
+        ("Snowflake", "use raw", ("raw", "public")),
+        ("Snowflake", "use role loader", ("a", "b")),
+        ("Snowflake", "use secondary roles all", ("a", "b")),
+        ("Snowflake", "use schema identifier('x')", (None, None)),
+        ("Snowflake", "use schema &{env}_raw", (None, None)),
+        ("Snowflake", "create schema raw", ("a", "raw")),
+        ("Snowflake", "create or replace transient schema if not exists shop.raw", ("shop", "raw")),
+        ("Snowflake", "create schema raw with managed access", ("a", "raw")),
+        ("Snowflake", "create database shop comment = 'x'", ("shop", "public")),
+        ("Snowflake", "create or alter schema raw_<% env %>", (None, None)),
+        ("Snowflake", "create schema identifier('x')", (None, None)),
+        ("Snowflake", "create database role shop.reader", ("a", "b")),
+        ("Snowflake", "create table schema (database int)", ("a", "b")),
+        ("Snowflake", "alter schema raw set comment = 'x'", ("a", "b")),
+        ("Databricks", "USE shop", ("a", "shop")),
+        ("Databricks", "USE CATALOG main", ("main", None)),
+        ("Databricks", "SET CATALOG main", ("main", None)),
+        ("Databricks", "USE SCHEMA ${schema}", (None, None)),
+        ("Databricks", "CREATE SCHEMA shop", ("a", "b")),
+    ],
+)
+def test_a_statement_chooses_what_short_names_below_it_belong_to(product, text, scope):
+    first = "use schema a.b" if product == "Snowflake" else "USE a.b"
+    *_, found = scopes([first, text, ""], product)
+    assert found == Scope(*scope)
+
+
+def test_types_of_a_short_name_are_those_of_its_own_schema(read):
+    """Before, ``at`` of shop.us.events was the DATE of shop.eu.events, and was not truncated."""
+    _, items = read(
+        "use schema shop.eu;\ncreate table events (id number, at date);\n"
+        "use schema shop.us;\ncreate table events (id number, at timestamp_ntz);\n"
+        + MADE.format(
+            "hourly", "select date_trunc('hour', at) h, count(*) n from events group by 1"
+        )
+        + MADE.format("daily", "select date_trunc('hour', at) h from eu.events")
+    )
+    assert "HOUR(at)" in on_one_line(items["shop.us.hourly"])
+    assert on_one_line(items["shop.us.daily"]).startswith("SELECT at AS h FROM shop.eu.events")
+
+
+def test_digits_of_a_short_name_are_those_of_its_own_schema(read):
+    """mart.orders over raw.orders, both read by their short names."""
+    _, items = read(
+        "use schema shop.raw;\ncreate table orders (id number, amount number(10, 2));\n"
+        "use schema shop.mart;\n"
+        + MADE.format("orders", "select id, amount / 3 as amount from shop.raw.orders")
+        + MADE.format("sevenths", "select id, amount / 7 as v from orders")
+    )
+    # amount / 3 has 8 digits behind the point, so that amount / 7 has 12.
+    assert "DECIMAL(38, 12)) AS v" in on_one_line(items["shop.mart.sevenths"])
+
+
+def test_create_schema_makes_its_schema_the_current_one(read):
+    """As GET_DDL of a database relies on. Before, the second ``orders`` replaced the first."""
+    found, items = read(
+        "create or replace database shop;\ncreate or replace schema raw;\n"
+        "create or replace table orders (id number, amount number(10, 2));\n"
+        "create or replace schema shop.mart;\n"
+        "create or replace dynamic table orders target_lag = '1 hour' warehouse = w"
+        " as select id, amount / 3 as amount from raw.orders;\n"
+    )
+    assert items["shop.raw.orders"].role == "base"
+    text = on_one_line(items["shop.mart.orders"])
+    assert "FROM shop.raw.orders" in text
+    assert "DECIMAL(38, 8)) AS amount" in text
+    assert not any("replaces" in note for note in found.notes)
+
+
+def test_a_statement_by_a_whole_name_replaces_one_by_a_short_name(read):
+    found, items = read(
+        "use schema shop.raw;\ncreate table t (p number(10,2));\nuse schema shop.mart;\n"
+        "create or replace table raw.t (p number(10,8));\n"
+        + MADE.format("x", "select p * p as v from raw.t")
+    )
+    assert items["shop.raw.t"].schema == "`p` DECIMAL(10, 8)"
+    assert "DECIMAL(38, 12)" in on_one_line(items["shop.mart.x"])
+    assert found.notes == ("The statement on line 2: a later statement replaces what it makes.",)
+
+
+def test_a_name_with_two_dots_is_in_public(read):
+    _, items = read(
+        "use schema shop.raw;\ncreate table shop..t (id int);\ncreate table t (id date);\n"
+        + MADE.format("x", "select id + 1 as v from shop..t")
+    )
+    assert "FROM shop.public.t" in on_one_line(items["shop.raw.x"])
+    assert items["shop.public.t"].schema == "`id` DECIMAL(38, 0)"
+
+
+@pytest.mark.parametrize("kind", ["view", "materialized view"])
+def test_short_names_in_a_view_belong_to_the_views_own_schema(read, kind):
+    _, items = read(
+        "use schema shop.raw;\ncreate table orders (id number, d date);\n"
+        "create table shop.mart.orders (id number, d timestamp_ntz);\n"
+        f"create {kind} shop.mart.v as select id, date_trunc('hour', d) as h from orders;\n"
+        f"create {kind} v as select id, date_trunc('hour', d) as h from orders;\n"
+        + MADE.format("d", "select id, h from shop.mart.v")
+        + MADE.format("e", "select id, h from v")
+    )
+    assert "FROM shop.mart.orders" in on_one_line(items["shop.mart.v"])
+    assert "HOUR(d)" in on_one_line(items["shop.mart.v"])
+    assert "d AS h FROM shop.raw.orders" in on_one_line(items["shop.raw.v"])
+    assert "FROM shop.mart.v" in on_one_line(items["shop.raw.d"])
+    assert "FROM shop.raw.v" in on_one_line(items["shop.raw.e"])
+
+
+def test_short_names_in_a_dynamic_table_of_another_schema_are_refused(read):
+    """Snowflake's manual does not say whose schema they are in."""
+    found, items = read(
+        "use schema shop.raw;\ncreate table orders (id int);\ncreate table mart.orders (id int);\n"
+        + MADE.format("shop.mart.d", "select id from orders")
+        + MADE.format("shop.mart.e", "select id from raw.orders")
+        + MADE.format("shop.raw.f", "select id from orders")
+    )
+    reason = "orders in it can be in its own schema or in that of USE: write the schema there"
+    assert items["shop.mart.d"].refusal == reason
+    assert [items[name].refusal for name in ("shop.mart.e", "shop.raw.f")] == [None, None]
+    assert found.notes == (f"The statement on line 4: {reason}.",)
+
+
+def test_a_use_that_cannot_be_read_is_told(read):
+    found, items = read(
+        "use schema shop.raw;\ncreate table orders (id number);\nuse schema identifier($x);\n"
+        + MADE.format("d", "select id from orders")
+    )
+    assert "FROM shop.raw.orders" in on_one_line(items["d"])
+    assert found.notes == (
+        (
+            "The statement on line 3: what it names cannot be read, so a short name below it is"
+            " the one table of that name in the file."
+        ),
+    )
+
+
+@pytest.mark.parametrize(("reader", "made"), [(read_snowflake, MADE), (read_databricks, SHOWN)])
+def test_a_table_of_another_schema_is_not_the_scripts_own(read, reader, made):
+    script = made.format("orders", "select id from raw.order_events where id > 0")
+    script += made.format("daily", "select count(*) as n from legacy.orders")
+    _, items = read(script, reader)
+    assert items["daily"].changed[-1] == (
+        "legacy.orders in it is taken for orders of the file, whose whole name no USE tells: if"
+        " they are two tables, put USE in front of both"
+    )
+    _, items = read(f"USE shop.mart;\n{script}", reader)
+    assert "legacy.orders" in on_one_line(items["shop.mart.daily"])
+    assert not any("legacy.orders" in each for each in items["shop.mart.daily"].changed)
+
+
+def test_a_temporary_view_is_in_no_schema(read):
+    """Before, ``raw.orders`` was taken for the temporary view ``orders``."""
+    _, items = read(
+        "USE main.shop;\n"
+        "CREATE TEMPORARY VIEW orders AS SELECT id FROM raw.orders;\n"
+        "CREATE MATERIALIZED VIEW a AS SELECT id FROM raw.orders;\n"
+        "USE main.other;\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT id FROM orders;\n"
+        "CREATE MATERIALIZED VIEW c AS SELECT id FROM shop.orders;\n",
+        read_databricks,
+    )
+    assert {name: item.query for name, item in items.items() if item.role != "base"} == {
+        "orders": "SELECT id FROM main.raw.orders AS orders",
+        "main.shop.a": "SELECT id FROM main.raw.orders AS orders",
+        "main.other.b": "SELECT id FROM orders",
+        "main.other.c": "SELECT id FROM main.shop.orders AS orders",
+    }
