@@ -23,6 +23,7 @@ _SCHEMA = (
 )
 _READ = rf"(?:{_NAMES}(?!\s*[(.{{&<]))?"
 _MAKES = re.compile(f"CREATE{_SCHEMA}{_READ}", re.IGNORECASE)
+_CHANGES = re.compile(f"ALTER{_SCHEMA}{_READ}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +99,18 @@ def scopes(texts: Iterable[str], product: str) -> Iterator[Scope]:
     for text in texts:
         yield scope
         scope = scope.behind(text, product) or scope
+
+
+def changed_schema(text: str, scope: Scope) -> tuple[str, Parts] | None:
+    """What kind a CREATE or ALTER of a schema or database is about, and its name in lower case.
+
+    The name has no parts where it cannot be read. None: it is another statement.
+    """
+    found = _MAKES.match(text) or _CHANGES.match(text)
+    if found is None:
+        return None
+    kind = found[1].upper()
+    parts = tuple(part.strip('"`').lower() for part in (found[2], found[3]) if part)
+    if kind == "SCHEMA" and len(parts) == 1 and scope.database is not None:
+        parts = (scope.database.lower(), *parts)
+    return kind, parts

@@ -196,3 +196,35 @@ def test_a_temporary_view_is_in_no_schema(read):
         "main.other.b": "SELECT id FROM orders",
         "main.other.c": "SELECT id FROM main.shop.orders AS orders",
     }
+
+
+@pytest.mark.parametrize(
+    ("statement", "refusal"),
+    [
+        ("create schema shop.raw default_ddl_collation = 'en-ci'", "en-ci"),
+        ("create database shop default_ddl_collation = 'en-ci'; use schema shop.raw", "en-ci"),
+        ("alter database shop set default_ddl_collation = 'de'; use schema shop.raw", "de"),
+        ("create schema &{x} default_ddl_collation = 'de'; use schema shop.raw", "de"),
+        ("create schema shop.raw default_ddl_collation = ''", None),
+        ("create schema shop.other default_ddl_collation = 'de'; use schema shop.raw", None),
+        (
+            (
+                "create schema shop.raw default_ddl_collation = 'de';"
+                "alter schema shop.raw unset default_ddl_collation"
+            ),
+            None,
+        ),
+    ],
+)
+def test_a_schema_says_how_texts_of_its_tables_are_compared(read, statement, refusal):
+    _, items = read(
+        f"{statement};\ncreate table n (id int, name varchar);\ncreate table m (id int);\n"
+        "create table o (name varchar) default_ddl_collation = '';\n"
+        "create table p (name varchar collate 'utf8');\n"
+    )
+    told = (
+        f"its schema or database has DEFAULT_DDL_COLLATION '{refusal}': Spark would compare its"
+        " texts by their bytes"
+    )
+    assert items["shop.raw.n"].refusal == (told if refusal else None)
+    assert [items[f"shop.raw.{name}"].refusal for name in "mop"] == [None, None, None]

@@ -20,8 +20,20 @@ from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
 from freshline.importing.snowflake.repeated import repeated
-from freshline.importing.snowflake.session import ZONE, altered, session_faults, zone_of
-from freshline.importing.snowflake.tables import Tables, made_in, say_names, with_public
+from freshline.importing.snowflake.session import (
+    ZONE,
+    Collations,
+    altered,
+    session_faults,
+    zone_of,
+)
+from freshline.importing.snowflake.tables import (
+    Tables,
+    made_in,
+    name_of,
+    say_names,
+    with_public,
+)
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     say_recursive,
@@ -86,6 +98,7 @@ class _Piece:
         tables: What the whole script makes.
         zone: The time zone that the script sets; None: it sets none.
         replaced: A later statement makes another table of its name.
+        collation: What its schema or database says about texts of new tables; None: nothing.
     """
 
     text: str
@@ -97,6 +110,7 @@ class _Piece:
     tables: Tables = field(default_factory=Tables)
     zone: str | None = None
     replaced: bool = False
+    collation: str | None = None
 
 
 def read_snowflake(path: Path) -> Found:
@@ -147,9 +161,7 @@ def _pieces(text: str) -> list[_Piece]:
     with _quiet():
         found = [_parsed(each, line) for each, line in pieces if each]
     statements = [each.parsed for each in found]
-    texts = (each.text for each in found)
-    for statement, scope in zip(statements, scopes(texts, PRODUCT), strict=True):
-        say_names(statement, scope)
+    collations = _around(found)
     replaced, by_case = repeated(statements)
     tables = Tables(
         each
@@ -165,9 +177,22 @@ def _pieces(text: str) -> list[_Piece]:
             zone=zone,
             fault=piece.fault or by_case.get(at) or fault,
             replaced=at in replaced,
+            collation=collations[at],
         )
         for at, (piece, fault) in enumerate(zip(found, faults, strict=True))
     ]
+
+
+def _around(pieces: list[_Piece]) -> list[str | None]:
+    """The collation that its schema says for each statement; whole names are noted in them."""
+    known, found = Collations(), []
+    texts = (each.text for each in pieces)
+    for piece, scope in zip(pieces, scopes(texts, PRODUCT), strict=True):
+        say_names(piece.parsed, scope)
+        known.say(piece.text, scope)
+        made = made_in(piece.parsed)
+        found.append(None if made is None else known.of(name_of(made)))
+    return found
 
 
 def _parsed(text: str, line: int) -> _Piece:
@@ -211,7 +236,7 @@ def _read(piece: _Piece) -> tuple[Item | None, str | None]:
     dynamic = any(isinstance(each, exp.DynamicProperty) for each in entries)
     query = statement.expression
     if not isinstance(query, exp.Query):
-        told = _collated(made, entries) or _guarded(made, entries)
+        told = _collated(made, entries, piece.collation) or _guarded(made, entries)
         if told is not None:
             return Item(key, "table", "table", relation, refusal=told), told
         if statement.kind == "TABLE" and not dynamic and not statement.args.get("clone"):
@@ -286,22 +311,39 @@ def _columns(made: exp.Expression) -> list[tuple[str, str]]:
     return found
 
 
-def _collated(made: exp.Expression, entries: list[exp.Expression]) -> str | None:
-    """That texts of a table are not compared by their bytes; None: they are."""
+def _collated(
+    made: exp.Expression, entries: list[exp.Expression], around: str | None
+) -> str | None:
+    """That texts of a table are not compared by their bytes; None: they are.
+
+    Args:
+        made: Its name and columns.
+        entries: Its properties.
+        around: The collation that its schema or database says.
+    """
     told = [
         (f"its column {column.name} has COLLATE", kind.this.name)
         for column in made.find_all(exp.ColumnDef)
         for kind in column.find_all(exp.CollateColumnConstraint)
     ]
-    told += [
+    own = [
         ("it has DEFAULT_DDL_COLLATION", entry.args["value"].name)
         for entry in entries
         if _name(entry) == "DEFAULT_DDL_COLLATION" and entry.args.get("value") is not None
     ]
-    for what, collation in told:
+    if around is not None and not own and any(map(_is_plain_text, made.find_all(exp.ColumnDef))):
+        own = [("its schema or database has DEFAULT_DDL_COLLATION", around)]
+    for what, collation in (*told, *own):
         if collation.lower() not in {"", "utf8", "bin"}:
             return f"{what} '{collation}': Spark would compare its texts by their bytes"
     return None
+
+
+def _is_plain_text(column: exp.ColumnDef) -> bool:
+    """Whether a column is a text that does not say how it is compared."""
+    kind = column.args.get("kind")
+    is_text = isinstance(kind, exp.DataType) and kind.this in exp.DataType.TEXT_TYPES
+    return is_text and column.find(exp.CollateColumnConstraint) is None
 
 
 def _guarded(made: exp.Expression, entries: list[exp.Expression]) -> str | None:

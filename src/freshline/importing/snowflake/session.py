@@ -1,10 +1,13 @@
-"""What ALTER SESSION says about the statements behind it."""
+"""What ALTER SESSION, and CREATE or ALTER of a schema, say about the statements behind them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
+
+from freshline.importing.scopes import Parts, Scope, changed_schema
 
 ZONE = "TIMEZONE"
 _DECIDING = frozenset(
@@ -18,6 +21,8 @@ _DECIDING = frozenset(
     }
 )  # fmt: skip
 """Parameters with which the same statement makes another table."""
+_COLLATION = re.compile(r"\bDEFAULT_DDL_COLLATION\s*=\s*'([^']*)'", re.IGNORECASE)
+_NO_COLLATION = re.compile(r"\bUNSET\b.*\bDEFAULT_DDL_COLLATION\b", re.IGNORECASE | re.DOTALL)
 
 
 def altered(statement: exp.Expr | None) -> dict[str, str | None]:
@@ -64,3 +69,36 @@ def session_faults(statements: Iterable[exp.Expr | None], zone: str | None) -> I
             )
         else:
             yield None
+
+
+class Collations:
+    """The collations that texts of new tables have because their schema or database says so."""
+
+    def __init__(self) -> None:
+        self._known: dict[Parts, str] = {}
+
+    def say(self, text: str, scope: Scope) -> None:
+        """Takes in a statement, whatever it does."""
+        text = text.strip()
+        changed = changed_schema(text, scope)
+        if changed is None:
+            return
+        kind, name = changed
+        key = (kind, *name)
+        if (found := _COLLATION.search(text)) is not None:
+            self._known[key] = found[1]
+        elif _NO_COLLATION.search(text):
+            self._known.pop(key, None)
+
+    def of(self, table: Parts) -> str | None:
+        """What texts of a table are compared by, if its own statement does not say it.
+
+        Args:
+            table: Its whole name, as far as it is known, in lower case.
+        """
+        around = table[:-1]
+        places: list[Parts] = [("SCHEMA", *around), ("SCHEMA",)]
+        if len(around) != 1:  # else its database is not known
+            places.append(("DATABASE", *around[:1]))
+        places += [("DATABASE",)]
+        return next((self._known[place] for place in places if place in self._known), None)
