@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from freshline.delta.log import local_log, unreadable
-from freshline.delta.stores import arrow_store
+from freshline.delta.log import local_log
+from freshline.delta.log_files import unreadable
+from freshline.delta.stores import arrow_store, text_lines
 
 _NAME = re.compile(r"(\d{20})-([0-9a-f]{12})(?:~\d+)?\Z")
 
@@ -108,9 +109,7 @@ def _lines(path: str, version: int) -> Iterator[str]:
                 yield from lines
             return
         system, base = arrow_store(path)
-        with system.open_input_stream(f"{base}/_delta_log/{name}") as stream:
-            # Not by splitlines: JSON leaves U+2028 and its like within strings as they are.
-            yield from stream.read().decode("utf-8").rstrip("\n").split("\n")
+        yield from text_lines(system, f"{base}/_delta_log/{name}")
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from freshline.delta.log import local_log, unreadable
+from freshline.delta.log import local_log
+from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import decode
 
 _GLOB = re.compile(r"[*?\[\]{}\\]")

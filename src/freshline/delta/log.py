@@ -1,9 +1,8 @@
 """What a table's Delta log says of our updates; read without Spark.
 
 A commit of ours carries the metadata of :mod:`freshline.delta.metadata`; others (the empty
-version 0, a VACUUM, somebody's ALTER TABLE) are passed over. On this machine's file system
-the log's JSON files are read directly, which takes under a millisecond; elsewhere delta-rs
-reads them.
+version 0, a VACUUM, somebody's ALTER TABLE) are passed over. The log's JSON files are read
+directly: on this machine's file system each takes under a millisecond, elsewhere it is a request.
 
 Delta removes log files older than the table's delta.logRetentionDuration when it makes a
 checkpoint. Tables are created with a retention of a hundred years; commits that nobody needs are
@@ -14,19 +13,21 @@ removed by :mod:`freshline.spark.upkeep.vacuum`, of a base table once what they 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from freshline.core.errors import PlatformError
+from freshline.delta.log_files import FolderLog, StoreLog, unreadable
 from freshline.delta.metadata import BACKFILL, COMPACT, decode
 from freshline.delta.stores import delta_table
 
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
+_Log = FolderLog | StoreLog
 
 _OTHERS = 20
 """Newest commits that are searched for a transaction; Delta itself knows what came before."""
@@ -69,17 +70,20 @@ def last_commit(path: str, until: int | None = None) -> CommitRecord | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    ours = _newest_first(path)
-    return next((each for each in ours if until is None or each.version <= until), None)
+    return next(_newest_first(path, until), None)
 
 
-def last_update(path: str) -> CommitRecord | None:
+def last_update(path: str, until: int | None = None) -> CommitRecord | None:
     """The newest commit of ours that changed rows; None where there is none any more.
+
+    Args:
+        path: Of the table.
+        until: The version up to which; None: the newest.
 
     Raises:
         PlatformError: The log cannot be read.
     """
-    ours = _newest_first(path)
+    ours = _newest_first(path, until)
     return next((each for each in ours if each.metadata.get("strategy") != COMPACT), None)
 
 
@@ -114,13 +118,8 @@ def commit_at(path: str, number: int) -> CommitRecord | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is not None:
-        try:
-            return _record(folder, number)
-        except FileNotFoundError:
-            return None
-    return next((each for each in _by_delta_rs(path, None) if each.version == number), None)
+    found = next(_infos(_log(path), [number]), None)
+    return None if found is None or found[1] is None else _ours(number, found[1])
 
 
 def commit_mark(path: str, number: int) -> str | None:
@@ -131,43 +130,37 @@ def commit_mark(path: str, number: int) -> str | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is None:
+    if local_log(path) is None:
         return None
-    try:
-        info = next(_actions(folder, number, "commitInfo"), None)
-    except FileNotFoundError:
-        return None
-    return None if info is None else _mark(info)
+    found = next(_infos(_log(path), [number]), None)
+    return None if found is None or found[1] is None else _mark(found[1])
 
 
 def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
     """Commits of ours with a version above ``since``, oldest first.
 
+    The oldest may have been cleaned up.
+
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is None:
-        yield from sorted(
-            (record for record in _by_delta_rs(path, None) if record.version > since),
-            key=lambda record: record.version,
-        )
-        return
+    log = _log(path)
     number = since + 1
-    if not _exists(folder, number):  # none came since, or the oldest were cleaned up
-        newest = _newest(folder)
-        if newest is None or newest <= since:
-            return
-        number = min(version for version in _versions(folder) if version > since)
     while True:
-        try:
-            record = _record(folder, number)
-        except FileNotFoundError:
+        for reached, info in _infos(log, count(number)):  # until one is not there
+            number = reached + 1
+            record = None if info is None else _ours(reached, info)
+            if record is not None:
+                yield record
+        newest = _newest(log)
+        if newest is None or newest < number:
             return
-        if record is not None:
-            yield record
-        number += 1
+        if log.exists(number):
+            continue  # it came this moment
+        following = min((each for each in _versions(log) if each > number), default=None)
+        if following is None:
+            return
+        number = following
 
 
 def newest_transaction(path: str, application: str) -> int | None:
@@ -178,15 +171,15 @@ def newest_transaction(path: str, application: str) -> int | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is None:
+    if local_log(path) is None:
         return None
-    newest = _newest(folder)
+    log = _log(path)
+    newest = _newest(log)
     if newest is None:
         return -1
     try:
         for version in range(newest, max(-1, newest - _OTHERS), -1):
-            for said in _actions(folder, version, "txn"):
+            for said in _said(log, version, log.lines(version), "txn"):
                 if said.get("appId") == application:
                     return int(said["version"])
     except FileNotFoundError:
@@ -232,11 +225,7 @@ def version(path: str) -> int | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is not None:
-        return _newest(folder)
-    table = _delta_rs(path)
-    return None if table is None else int(table.version())
+    return _newest(_log(path))
 
 
 def size_bytes(path: str, version: int) -> int | None:
@@ -311,11 +300,7 @@ def oldest_version(path: str) -> int | None:
     Raises:
         PlatformError: The log cannot be read.
     """
-    folder = local_log(path)
-    if folder is not None:
-        return min(_versions(folder), default=None)
-    table = _delta_rs(path)
-    return None if table is None else min(int(entry["version"]) for entry in table.history())
+    return min(_versions(_log(path)), default=None)
 
 
 def local_log(path: str) -> Path | None:
@@ -334,48 +319,45 @@ def local_log(path: str) -> Path | None:
     return None
 
 
-def _versions(folder: Path) -> list[int]:
+def _log(path: str) -> _Log:
+    folder = local_log(path)
+    return StoreLog(path) if folder is None else FolderLog(folder)
+
+
+def _versions(log: _Log) -> list[int]:
     """All versions that have a commit file, in no order."""
-    try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone, thousands of them
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise unreadable(folder, error) from error
-    found = (_COMMIT_FILE.match(name) for name in names)
+    found = (_COMMIT_FILE.match(name) for name in log.names())
     return [int(match[1]) for match in found if match]
 
 
-def _newest_first(path: str) -> Iterator[CommitRecord]:
-    folder = local_log(path)
-    if folder is None:
-        yield from _by_delta_rs(path, 20)
-        return
-    newest = _newest(folder)
-    for number in range(-1 if newest is None else newest, -1, -1):
-        try:
-            record = _record(folder, number)
-        except FileNotFoundError:
-            return  # the older ones were cleaned up
+def _newest_first(path: str, until: int | None = None) -> Iterator[CommitRecord]:
+    log = _log(path)
+    newest = _newest(log)
+    first = -1 if newest is None else newest if until is None else min(newest, until)
+    for number, info in _infos(log, range(first, -1, -1)):
+        record = None if info is None else _ours(number, info)
         if record is not None:
             yield record
 
 
-def _newest(folder: Path) -> int | None:
+def _newest(log: _Log) -> int | None:
     """The newest version that has a commit file.
 
     A log is listed only while it has no checkpoint: it may hold a hundred thousand names, and
-    versions follow each other without gaps.
+    versions follow each other without gaps. Of one in a store delta-rs tells it.
     """
-    known = last_checkpoint(folder)
-    if known is None or not _exists(folder, known):
-        return max(_versions(folder), default=None)
+    if isinstance(log, StoreLog):
+        table = _delta_rs(log.path)
+        return None if table is None else int(table.version())
+    known = last_checkpoint(log.folder)
+    if known is None or not log.exists(known):
+        return max(_versions(log), default=None)
     step = 1
-    while _exists(folder, known + step):
+    while log.exists(known + step):
         known, step = known + step, 2 * step
     while step > 1:
         step //= 2
-        if _exists(folder, known + step):
+        if log.exists(known + step):
             known += step
     return known
 
@@ -388,46 +370,29 @@ def last_checkpoint(folder: Path) -> int | None:
         return None
 
 
-def _commit_file(folder: Path, number: int) -> Path:
-    return folder / f"{number:020d}.json"
-
-
-def _exists(folder: Path, number: int) -> bool:
+def _infos(log: _Log, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
+    """What commits say of themselves, until one is not there."""
     try:
-        return _commit_file(folder, number).exists()
-    except OSError as error:
-        raise unreadable(folder, error) from error
+        for number, lines in log.all_lines(numbers):
+            # It comes first in Spark's commits; other writers put it last.
+            yield number, next(_said(log, number, lines, "commitInfo"), None)
+    except FileNotFoundError:
+        return
 
 
-def _record(folder: Path, number: int) -> CommitRecord | None:
-    """The commit of that version if it is ours.
-
-    Raises:
-        FileNotFoundError: There is no such commit any more.
-        PlatformError: It cannot be read.
-    """
-    # It comes first in Spark's commits; other writers put it last.
-    info = next(_actions(folder, number, "commitInfo"), None)
-    return None if info is None else _ours(number, info)
-
-
-def _actions(folder: Path, version: int, kind: str) -> Iterator[Mapping[str, Any]]:
+def _said(log: _Log, number: int, lines: Iterable[str], kind: str) -> Iterator[Mapping[str, Any]]:
     """What the commit of a version says of one kind, in order.
 
     Raises:
         FileNotFoundError: There is no such commit any more.
         PlatformError: It cannot be read.
     """
-    file = _commit_file(folder, version)
     try:
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                if f'"{kind}"' in line and (said := json.loads(line).get(kind)):
-                    yield said
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise unreadable(file, error) from error
+        for line in lines:
+            if f'"{kind}"' in line and (said := json.loads(line).get(kind)):
+                yield said
+    except ValueError as error:
+        raise unreadable(log.file(number), error) from error
 
 
 def _ours(number: int, info: Mapping[str, Any]) -> CommitRecord | None:
@@ -452,33 +417,3 @@ def _delta_rs(path: str) -> Any:
         return None
     except Exception as error:
         raise unreadable(path, error) from error
-
-
-def _by_delta_rs(path: str, at_first: int | None) -> Iterator[CommitRecord]:
-    """Commits of ours, newest first; ``at_first`` entries are tried before all are fetched."""
-    table = _delta_rs(path)
-    if table is None:
-        return
-    entries: Iterable[Mapping[str, Any]] = table.history(at_first)
-    lowest = None
-    for entry in entries:
-        lowest = int(entry["version"])
-        record = _ours(lowest, entry)
-        if record is not None:
-            yield record
-    if at_first is None or lowest is None:
-        return
-    for entry in table.history():
-        if int(entry["version"]) < lowest:
-            record = _ours(int(entry["version"]), entry)
-            if record is not None:
-                yield record
-
-
-def unreadable(where: Path | str, error: Exception) -> PlatformError:
-    """The error to raise when a log cannot be read."""
-    return PlatformError(
-        "log-unreadable",
-        f"the Delta log at {where} cannot be read: {error}",
-        next_step="Check that the storage can be reached and the file is whole.",
-    )

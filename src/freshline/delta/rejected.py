@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from freshline.core.errors import PlatformError
-from freshline.delta.log import application, last_commit, unreadable
+from freshline.delta.log import application, last_commit
+from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import carried_on
 from freshline.delta.stores import delta_table
 from freshline.executor.fence import before_commit

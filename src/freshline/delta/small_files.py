@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from freshline.delta.log import unreadable
+from freshline.delta.log_files import unreadable
 from freshline.delta.stores import delta_table
 
 LARGE_BYTES = 32 * 1024 * 1024

@@ -124,6 +124,18 @@ def arrow_store(path: str) -> tuple[Any, str]:
     return system, (parts.netloc + parts.path).rstrip("/")
 
 
+def text_lines(system: Any, name: str) -> list[str]:
+    """The lines of a text in a store, as Arrow reaches it.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        OSError, ValueError: It cannot be read.
+    """
+    with system.open_input_stream(name) as stream:
+        # Not by splitlines: JSON leaves U+2028 and its like within strings as they are.
+        return str(stream.read(), "utf-8").rstrip("\n").split("\n")
+
+
 class _S3Settings:
     """What the project says of one bucket: of it by name, else of all."""
 

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from freshline.delta import log
 from freshline.delta.loaded import fold
+from freshline.delta.log_files import StoreLog
 from freshline.runtime.journal import recovery
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.options import RunOptions
@@ -118,20 +119,25 @@ def test_a_start_that_has_nothing_to_repair_does_not_read_the_whole_log_of_a_sto
     shop, monkeypatch
 ):
     """Every commit is a request there; on a disk the commit that is known is one file."""
-    asked: list[int | None] = []
+    shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    asked: list[tuple[str, int]] = []
 
-    def by_delta_rs(path, at_first):
-        asked.append(at_first)
-        folder = Path(path) / "_delta_log"
-        versions = sorted(log._versions(folder), reverse=True)
-        return (record for each in versions if (record := log._record(folder, each)))
+    class Counted(StoreLog):
+        def lines(self, number):
+            asked.append((self.path, number))
+            return super().lines(number)
+
+        def names(self):
+            raise AssertionError(f"{self.path} is listed")
 
     for module in (log, recovery):
         monkeypatch.setattr(module, "local_log", lambda _: None)
-    monkeypatch.setattr(log, "_by_delta_rs", by_delta_rs)
+    monkeypatch.setattr(log, "StoreLog", Counted)
     assert shop.run_until_idle() == 0
-    assert asked
-    assert None not in asked
+    paths = {shop.project.table_path(table.name) for table in shop.project.tables}
+    assert {path for path, _ in asked} >= paths
+    assert all(number == log.version(path) for path, number in asked)
 
 
 @pytest.mark.parametrize("updates", [1, 2, 3])
