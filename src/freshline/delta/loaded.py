@@ -20,7 +20,14 @@ from typing import Any
 
 from freshline.core.errors import PlatformError
 from freshline.delta.arrivals import is_version
-from freshline.delta.log import commit_at, commits, last_commit, local_log, oldest_version
+from freshline.delta.log import (
+    commit_at,
+    commits,
+    commits_there,
+    last_commit,
+    local_log,
+    whole_since,
+)
 from freshline.delta.metadata import loaded_names
 from freshline.delta.stores import arrow_store
 from freshline.durable import make_folder, sync_folder
@@ -81,18 +88,17 @@ def loaded_until_now(project: Project, table: str) -> dict[str, int]:
 
 
 def is_covered(project: Project, table: str, since: int) -> bool:
-    """Whether the log tells what was loaded above a version: no commit was cleaned up unread.
+    """Whether the log tells what was loaded above a version: it has every commit since.
 
-    Or a later one loaded everything again, so that those before it say nothing any more.
+    Some may have been cleaned up; or a copy was laid over the table, and some between others are
+    gone. Or a later one loaded everything again, so that those before it say nothing any more.
 
     Raises:
         PlatformError: The log cannot be read.
     """
     path = project.table_path(table)
-    oldest = oldest_version(path)
-    if oldest is None or oldest <= since + 1:
-        return True
-    return any(_replaces(record.metadata) for record in commits(path, since))
+    whole = whole_since(path, since)
+    return whole == since or any(_replaces(record.metadata) for record in commits(path, whole))
 
 
 def fold(project: Project, table: str) -> int | None:
@@ -134,7 +140,7 @@ def fold(project: Project, table: str) -> int | None:
 def _loaded(path: str, before: Loaded | None, until: int | None = None) -> dict[str, int]:
     """What was folded before, and what the commits since have loaded."""
     names = {} if before is None else dict(before.names)
-    for record in commits(path, -1 if before is None else before.version):
+    for record in commits_there(path, -1 if before is None else before.version):
         if until is not None and record.version > until:
             break
         if _replaces(record.metadata):

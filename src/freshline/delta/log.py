@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -142,8 +142,36 @@ def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
     The oldest may have been cleaned up.
 
     Raises:
+        PlatformError: The log cannot be read, or commits are missing between others.
+    """
+    return _commits(path, since, _refuse_gap)
+
+
+def commits_there(path: str, since: int = -1) -> Iterator[CommitRecord]:
+    """The same, also where commits are missing: for whoever asks for the versions of those.
+
+    Raises:
         PlatformError: The log cannot be read.
     """
+    return _commits(path, since, lambda *_: None)
+
+
+def whole_since(path: str, since: int) -> int:
+    """The version after which every commit is there: ``since``, or the last that is missing.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    there = set(_versions(_log(path)))
+    number = max(there, default=since)
+    while number > since and number in there:
+        number -= 1
+    return max(number, since)
+
+
+def _commits(
+    path: str, since: int, on_gap: Callable[[_Log, int, int], None]
+) -> Iterator[CommitRecord]:
     log = _log(path)
     number = since + 1
     while True:
@@ -157,10 +185,22 @@ def commits(path: str, since: int = -1) -> Iterator[CommitRecord]:
             return
         if log.exists(number):
             continue  # it came this moment
-        following = min((each for each in _versions(log) if each > number), default=None)
+        there = _versions(log)
+        following = min((version for version in there if version > number), default=None)
         if following is None:
             return
+        if number > since + 1 or min(there) < number:
+            on_gap(log, number, following - 1)
         number = following
+
+
+def _refuse_gap(log: _Log, first: int, last: int) -> None:
+    raise PlatformError(
+        "log-gap",
+        f"commits {first} to {last} are missing in {log.folder}, between others",
+        rule="what is in a table is known by all of its commits",
+        next_step="Put them back from a copy. If a clean-up removed them this moment, try again.",
+    )
 
 
 def newest_transaction(path: str, application: str) -> int | None:
@@ -210,7 +250,7 @@ def same_rows(path: str, older: int, newer: int) -> bool:
     """
     reached = older
     if reached < newer:
-        for record in commits(path, since=older):
+        for record in commits_there(path, since=older):
             if record.version != reached + 1 or record.metadata.get("strategy") != COMPACT:
                 return False
             reached += 1

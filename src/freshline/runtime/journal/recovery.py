@@ -29,7 +29,7 @@ from freshline.delta.log import (
     CommitRecord,
     commit_at,
     commit_mark,
-    commits,
+    commits_there,
     last_commit,
     local_log,
     same_rows,
@@ -291,7 +291,7 @@ def _repair(
                 if project.reads_topic(table):
                     note_folded(journal, table.name, fold.names)
                 since = fold.version
-        for record in commits(project.table_path(table.name), since):
+        for record in commits_there(project.table_path(table.name), since):
             number = int(record.metadata["update"])
             if number <= known:
                 continue
@@ -418,8 +418,8 @@ def _folded(project: Project, table: TableDef, *, must_know: bool) -> Loaded | N
         return None
     raise PlatformError(
         "loaded-unknown",
-        f"the journal is lost, and commits of table {table.name} that say what was loaded are gone"
-        " from its log",
+        f"the journal does not tell what was loaded, and commits of table {table.name} that do are"
+        " gone from its log",
         where=table.place,
         rule="a file whose commit is not known would be loaded twice",
         next_step="Put the journal or the log back from a copy. Where all files are still in the"

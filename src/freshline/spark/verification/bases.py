@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import logged_changes
 from freshline.delta.histories import KEY
-from freshline.delta.log import CommitRecord, commits, oldest_version
+from freshline.delta.log import CommitRecord, commits_there, oldest_version
 from freshline.delta.metadata import BACKFILL, COMPACT, loaded_names
 from freshline.executor.source import Held
 from freshline.executor.verified import RIGHT, VersionCheck
@@ -59,7 +59,7 @@ class Walk:
     """
 
     def __init__(self, path: str) -> None:
-        self.log: Sequence[CommitRecord] = tuple(commits(path))
+        self.log: Sequence[CommitRecord] = tuple(commits_there(path))
         self.version: int | None = None
         self.snapshot: Any = None
         self.files: Mapping[str, Any] = {}

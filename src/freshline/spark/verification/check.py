@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.histories import KEY
-from freshline.delta.log import CommitRecord, commits, size_bytes
+from freshline.delta.log import CommitRecord, commits_there, size_bytes
 from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
@@ -108,7 +108,7 @@ class Check(ABC):
         Raises:
             SkippedError: There is none.
         """
-        log = [each for each in commits(self.path) if each.version <= self.version]
+        log = [each for each in commits_there(self.path) if each.version <= self.version]
         if not log:
             raise SkippedError(LOG_REMOVED)
         return log

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from freshline.delta.changelog import ChangesGoneError
-from freshline.delta.log import commits
+from freshline.delta.log import commits_there
 from freshline.delta.log import version as newest_version
 from freshline.executor.verified import VersionCheck
 from freshline.project.model import Project, TableDef
@@ -37,7 +37,7 @@ def versions_of(
     newest = newest_version(path)
     if newest is None:
         return [], {}
-    ours = [record.version for record in commits(path)]
+    ours = [record.version for record in commits_there(path)]
     found = ours if not ours or newest == ours[-1] else [*ours, newest]
     if wanted != "all":
         return found[-(1 if wanted == "newest" else int(wanted)) :], {}

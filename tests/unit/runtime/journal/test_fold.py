@@ -303,3 +303,33 @@ def test_after_a_reload_what_was_loaded_is_known_again(tmp_path):
         shop.file("orders", 3 + cleaned, [3 + cleaned])
         assert shop.run_until_idle() == 0
         assert shop.executor.numbers("orders") == [1, 2, 3, 4][: 3 + cleaned]
+
+
+@pytest.mark.parametrize("journal", ["of the copy", "lost"])
+@pytest.mark.parametrize("folds", [True, False])
+def test_a_copy_that_is_laid_over_a_table_hides_nothing(tmp_path, journal, folds):
+    """Old commits are there again, and between them and the newest some are not."""
+    shop = made_shop(tmp_path, TABLES)
+    for minute in (1, 2):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    shutil.copytree(shop.project.storage, tmp_path / "copy")
+    for minute in (3, 4, 5):
+        shop.file("orders", minute, [minute])
+        assert shop.run_until_idle() == 0
+    if folds:
+        assert fold(shop.project, "orders") == 4
+    shop.executor._forget_log(shop.project.table_path("orders"))
+    shutil.copytree(tmp_path / "copy", shop.project.storage, dirs_exist_ok=True)
+    if journal == "lost":
+        for part in journal_path(shop.project).parent.glob("journal.db*"):
+            part.unlink()
+    assert is_covered(shop.project, "orders", 3)
+    assert not is_covered(shop.project, "orders", 1)
+    if folds:
+        assert shop.run_until_idle() == 0
+    else:
+        with pytest.raises(PlatformError) as refused:
+            shop.run_until_idle()
+        assert refused.value.code == "loaded-unknown"
+    assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5]
