@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from freshline.delta.log import application, last_commit, unreadable
+from freshline.delta.log import CommitRecord, application, last_commit
+from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import carried_on
 from freshline.delta.stores import delta_table
 from freshline.project.model import Project
@@ -44,14 +45,18 @@ def _fence(project: Project, name: str, epoch: int) -> str | None:
     path = project.table_path(name)
     failure: Exception | None = None
     for _ in range(_TRIES):
-        last = last_commit(path)
-        if last is None or int(last.metadata.get("epoch", 0)) >= epoch:
+        if _to_carry_on(last_commit(path), epoch) is None:
             return None
-        fields = carried_on(last.metadata, last.update, "fence")
-        # What others did between the two is for the next update to notice.
-        fields |= {"epoch": epoch, "after": last.version}
         try:
             table = delta_table(path)
+            # Read up to the version that is opened: Delta refuses the fence where a later one has
+            # come, and one that came in between would be denied by a fence that stands on it.
+            last = _to_carry_on(last_commit(path, until=table.version()), epoch)
+            if last is None:
+                return None
+            fields = carried_on(last.metadata, last.update, "fence")
+            # What others did between the two is for the next update to notice.
+            fields |= {"epoch": epoch, "after": last.version}
             table.create_write_transaction(
                 [],
                 "append",
@@ -76,3 +81,10 @@ def _fence(project: Project, name: str, epoch: int) -> str | None:
             return None
     assert failure is not None
     raise unreadable(path, failure) from failure
+
+
+def _to_carry_on(last: CommitRecord | None, epoch: int) -> CommitRecord | None:
+    """The commit whose metadata a fence carries on; None where the table needs no fence."""
+    if last is None or int(last.metadata.get("epoch", 0)) >= epoch:
+        return None
+    return last
