@@ -60,6 +60,8 @@ OTHER = [
     ("a map's NULL", "map('a', CAST(NULL AS INT))", "map('b', CAST(NULL AS INT))"),
     ("a variant's number", "parse_json('{\"a\": 1}')", "parse_json('{\"a\": 2}')"),
     ("a struct's field", "named_struct('a', 1, 'b', 2D)", "named_struct('a', 1, 'b', 2.1D)"),
+    ("a variant's type", "to_variant_object(named_struct('a', DATE'2026-01-01'))",
+     "to_variant_object(named_struct('a', '2026-01-01'))"),
 ]  # fmt: skip
 
 
@@ -73,6 +75,35 @@ def test_these_are_not(differ, one, other):
     found = differ(f"SELECT {one} AS v, 7 AS k", f"SELECT {other} AS v, 7 AS k")
     assert (found.missing, found.extra) == (1, 1)
     assert sorted(each.times for each in found.rows) == [-1, 1]
+
+
+_ODD = "CAST(X'FF' AS STRING)"
+BESIDE_FLOATS = [
+    ("a column", _ODD, "1D AS d"),
+    ("a FLOAT", _ODD, "CAST(1 AS FLOAT) AS d"),
+    ("a struct", f"named_struct('s', {_ODD}, 'd', 1D)", "1 AS k"),
+    ("an array", f"array(named_struct('s', {_ODD}, 'd', 1D))", "1 AS k"),
+    ("a map's value", f"map(1D, {_ODD})", "1 AS k"),
+    ("a map's key", f"map({_ODD}, 1D)", "1 AS k"),
+    ("a collated column", f"collate({_ODD}, 'UTF8_LCASE')", "1D AS d"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["X'FE'", "X'EFBFBD'"])
+@pytest.mark.parametrize(
+    ("value", "more"), [case[1:] for case in BESIDE_FLOATS], ids=[c[0] for c in BESIDE_FLOATS]
+)
+def test_texts_are_compared_by_their_bytes_also_beside_floats(differ, value, more, other):
+    query = f"SELECT {value} AS v, {more}"
+    found = differ(query, query.replace("X'FF'", other))
+    assert (found.missing, found.extra) == (1, 1)
+
+
+def test_numbers_do_not_change_places_in_a_map_whose_keys_are_not_utf_8(differ):
+    one = "SELECT map(CAST(X'FF' AS STRING), {0}D, CAST(X'FE' AS STRING), {1}D) AS v"
+    found = differ(one.format(1, 2), one.format(2, 1))
+    assert (found.missing, found.extra) == (1, 1)
+    assert not differ(one.format(1, 2), one.format(1, "2.0000000000001"))
 
 
 def test_each_row_counts_as_often_as_it_is_there(differ):
@@ -92,6 +123,14 @@ def test_rows_that_rounding_parts_are_paired_by_what_else_they_are(differ):
     other = "SELECT * FROM VALUES (1, 1.00000000049999D, 5), (2, 2D, 5), (4, 1.0000000005D, 5) t"
     found = differ(one, other)
     assert rows(found) == [(-1, (4, 1.0000000005, 5)), (1, (3, 1.0000000005, 5))]
+
+
+def test_rows_are_paired_by_the_bytes_of_their_texts(differ):
+    one = "SELECT * FROM VALUES (X'FF', 1.0000000005D), (X'FE', 1.00000000049999D) t(s, d)"
+    other = "SELECT * FROM VALUES (X'FE', 1.0000000005D), (X'FF', 1.00000000049999D) t(s, d)"
+    texts = "SELECT CAST(s AS STRING) AS s, named_struct('d', d, 's', CAST(s AS STRING)) AS v"
+    assert not differ(f"{texts} FROM ({one})", f"{texts} FROM ({other})")
+    assert differ(f"{texts} FROM ({one})", f"{texts} FROM ({other} WHERE s = X'FF')").missing == 0
 
 
 def test_what_a_sum_leaves_of_nothing_is_measured_by_its_column(differ):
