@@ -333,6 +333,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "wrong[].sample.missing": "Some that it lacks.",
         "wrong[].sample.extra": "Some that are too many.",
         "wrong[].columns": "How the columns differ; only where they do.",
+        "wrong[].reason": "Which files of its feed were loaded twice; only where some were.",
     },
     "verified_record": {
         "name": "Name of the check.",

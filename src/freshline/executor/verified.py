@@ -60,7 +60,8 @@ class VersionCheck:
         version: The Delta version.
         outcome: right, wrong, or skipped: it cannot be verified.
         strategy: How the version was computed, by its commit.
-        reason: Why it was skipped, or how the columns differ; else empty.
+        reason: Why it was skipped, how the columns differ, or which files were loaded twice; else
+            empty.
         difference: How its rows differ, where it is wrong.
         query: The SQL that gave the rows expected, with static tables at their versions.
         plan: Spark's plans of that query.
@@ -86,7 +87,8 @@ class VersionCheck:
             return f"{name} is not verified: {self.reason}"
         if self.difference.columns:
             return f"{name} is wrong: {self.difference.columns}"
-        return f"{name} is wrong: {self.difference.told()} (strategy {self.strategy})"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{name} is wrong: {self.difference.told()} (strategy {self.strategy}){why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ def _table_record(found: Sequence[VersionCheck]) -> dict[str, Any]:
                 },
             }
             | ({"columns": each.difference.columns} if each.difference.columns else {})
+            | ({"reason": each.reason} if each.reason and not each.difference.columns else {})
             for each in found
             if each.outcome == WRONG
         ],

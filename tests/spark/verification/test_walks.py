@@ -7,6 +7,7 @@ import pytest
 
 from freshline.delta import small_files
 from freshline.executor.verified import RIGHT, SKIPPED, WRONG
+from freshline.render.verified import verified_record
 from freshline.spark.commits import rewrite
 from freshline.spark.engine.sizing import sized
 from freshline.spark.feeds import reader
@@ -89,6 +90,34 @@ def test_a_commit_that_lost_its_rows_is_found_and_all_behind_it_are_wrong(
         {0: RIGHT, 1: RIGHT, 2: WRONG, 3: WRONG, 4: RIGHT, 5: RIGHT, 6: RIGHT},
         [0, 2, 3, 4, 6],
     )
+
+
+def test_a_file_that_was_loaded_twice_makes_its_version_wrong_and_all_behind_it(
+    shop, spark, bring, outcomes
+):
+    bring(0)
+    bring(1)
+    shop.load("orders", "1.csv")  # as after a fault by which a name is forgotten
+    bring(2)
+    assert outcomes() == ({0: RIGHT, 1: RIGHT, 2: WRONG, 3: WRONG}, [0, 2, 3])
+    (check,) = verified(spark, shop.project, [shop.project.table("orders")], "newest")
+    assert check.told() == (
+        "orders version 3 is wrong: 0 rows missing, 1 row extra (strategy append):"
+        " the file 1.csv was loaded twice"
+    )
+    (told,) = verified_record({"orders": [check]})["tables"]["orders"]["wrong"]
+    assert told["reason"] == check.reason
+    shop.load("orders", "0.csv", "1.csv", "2.csv", full=True)
+    assert outcomes()[0][4] == RIGHT
+
+
+def test_a_file_without_rows_may_stand_there_twice(shop, bring, outcomes):
+    bring(0)
+    (shop.root / "feed" / "f" / "1.csv").write_text("no,number,here\n")
+    for _ in range(2):
+        shop.load("orders", "1.csv")
+    bring(2)
+    assert outcomes() == (dict.fromkeys(range(4), RIGHT), [0, 2, 3])
 
 
 @pytest.mark.proof

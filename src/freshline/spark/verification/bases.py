@@ -8,8 +8,9 @@ versions. Whatever is no plain load or compaction, and every difference, is judg
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits_there, oldest_version
 from freshline.delta.metadata import BACKFILL, COMPACT, loaded_names
 from freshline.executor.source import Held
-from freshline.executor.verified import RIGHT, VersionCheck
+from freshline.executor.verified import RIGHT, WRONG, VersionCheck
 from freshline.project.model import Feed, Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
@@ -51,6 +52,7 @@ class Walk:
     Attributes:
         log: All commits of ours.
         version: The newest version that was found right; None: the next is judged as a whole.
+        names: Of all files that are loaded in it.
         snapshot: Delta's own object for a version with the same columns.
         files: The data files of :attr:`version`, Delta's own objects by path.
 
@@ -61,17 +63,22 @@ class Walk:
     def __init__(self, path: str) -> None:
         self.log: Sequence[CommitRecord] = tuple(commits_there(path))
         self.version: int | None = None
+        self.names: set[str] = set()
         self.snapshot: Any = None
         self.files: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """The data files, Delta's own objects, that commits added and took away, and all since."""
+    """The data files, Delta's own objects, that commits added and took away, and all since.
+
+    And the names of the files of the feed that they loaded.
+    """
 
     added: Sequence[Any]
     removed: Sequence[Any]
     files: Mapping[str, Any]
+    names: Sequence[str]
 
 
 class BaseCheck(Check):
@@ -115,14 +122,21 @@ class BaseCheck(Check):
             changed = self._right_by_changes(walk, right)
             if changed is not None:
                 walk.version, walk.files = self.version, changed.files
+                walk.names.update(changed.names)
                 return self.ended(RIGHT)
         found = self._as_a_whole(log)
         if found.outcome == RIGHT:
-            self._begin(walk)
+            self._begin(walk, _since_full(log))
         return found
 
-    def _begin(self, walk: Walk) -> None:
-        """Have the versions behind this one, which is right, judged by their changes."""
+    def _begin(self, walk: Walk, said: Sequence[CommitRecord]) -> None:
+        """Have the versions behind this one, which is right, judged by their changes.
+
+        Args:
+            walk: To lead on.
+            said: The commits that say what is in this version.
+        """
+        walk.names = {name for record in said for name in loaded_names(record.metadata)}
         log, nothing = self._delta_log(), jvm.none(self.session)
         walk.snapshot = log.getSnapshotAt(self.version, nothing, nothing, False)
         files = walk.snapshot.allFiles().collectAsList()
@@ -148,7 +162,10 @@ class BaseCheck(Check):
             for record in log
         ):
             return None
-        changed = self._changed(walk.files, right)
+        names = [name for record in log for name in loaded_names(record.metadata)]
+        if len({*names}) < len(names) or not walk.names.isdisjoint(names):
+            return None  # loaded twice: of these rows those before are part of the question
+        changed = self._changed(walk.files, right, names)
         if changed is None:
             return None
         loaded = {pins: names for pins, names in self._loaded(log).items() if names}
@@ -163,7 +180,9 @@ class BaseCheck(Check):
         input_bytes = jvm.input_bytes(wanted) + size_bytes
         return None if self.different(actual, wanted, input_bytes) else changed
 
-    def _changed(self, files: Mapping[str, Any], right: int) -> _Changed | None:
+    def _changed(
+        self, files: Mapping[str, Any], right: int, names: Sequence[str]
+    ) -> _Changed | None:
         """What commits did to the data files; None: to more than these."""
         present, added, removed = dict(files), dict[str, Any](), dict[str, Any]()
         nothing = jvm.none(self.session)
@@ -185,7 +204,7 @@ class BaseCheck(Check):
                         removed[path] = file
                 elif kind not in ("CommitInfo", "SetTransaction", "AddCDCFile"):
                     return None  # its columns or properties
-        return _Changed(tuple(added.values()), tuple(removed.values()), present)
+        return _Changed(tuple(added.values()), tuple(removed.values()), present, names)
 
     def _rows(self, walk: Walk, files: Sequence[Any], columns: StructType) -> DataFrame:
         """The rows of data files."""
@@ -196,10 +215,7 @@ class BaseCheck(Check):
         return DataFrame(rows, self.session)
 
     def _as_a_whole(self, log: Sequence[CommitRecord]) -> VersionCheck:
-        since = max(
-            (place for place, record in enumerate(log) if record.metadata.get("full")), default=0
-        )
-        log = log[since:]
+        log = _since_full(log)
         self._refuse_others(log)
         if self._feed.kind == "delta":
             return self._over_source(log[-1].metadata)
@@ -214,7 +230,10 @@ class BaseCheck(Check):
         def expected(seed: int | None = None) -> DataFrame:
             return union_of(self._outputs(loaded, actual.schema, seed))
 
-        return self.compared(actual, expected, None)
+        found = self.compared(actual, expected, None)
+        if found.outcome == WRONG and (twice := _loaded_twice(log)):
+            found = dataclasses.replace(found, reason=_told_twice(twice))
+        return found
 
     def _over_source(self, facts: Mapping[str, Any]) -> VersionCheck:
         """A base table over a Delta table shows its query over the version that it names."""
@@ -249,12 +268,15 @@ class BaseCheck(Check):
     def _loaded(self, log: Sequence[CommitRecord]) -> Mapping[str, list[str]]:
         """Names of the files that commits loaded, by the static tables' versions as JSON.
 
+        Each once, whatever the commits say: Spark reads a path twice that is named twice.
+
         Raises:
             SkippedError: They no longer tell what the commits loaded.
         """
         folder = Path(self._feed.path)
         by_pins: dict[str, list[str]] = defaultdict(list)
         read_before: set[str] = set()
+        known: set[str] = set()
         for record in log:
             facts = record.metadata
             self.refuse_definition(facts, "some of its files were loaded")
@@ -269,7 +291,8 @@ class BaseCheck(Check):
                 raise SkippedError(
                     "a backfill loaded a range again, maybe with other versions of static tables"
                 )
-            by_pins[pins] += names
+            by_pins[pins] += [name for name in dict.fromkeys(names) if name not in known]
+            known.update(names)
         for read in self.table.statics:
             if not read.time_travel and any(read.name not in json.loads(each) for each in by_pins):
                 raise SkippedError(f"it reads {read.name}, which has no versions")
@@ -324,3 +347,21 @@ class BaseCheck(Check):
         if gone:
             some = f"{gone[0]} among them" if len(gone) > 1 else gone[0]
             raise SkippedError(f"{len(gone)} of its files are gone from the feed: {some}")
+
+
+def _since_full(log: Sequence[CommitRecord]) -> Sequence[CommitRecord]:
+    """The commits that say what is loaded: the last that loaded everything, and those since."""
+    fulls = (place for place, record in enumerate(log) if record.metadata.get("full"))
+    return log[max(fulls, default=0) :]
+
+
+def _loaded_twice(log: Sequence[CommitRecord]) -> list[str]:
+    """Files that several commits loaded, or one of them twice: no update ever should."""
+    times = Counter(name for record in log for name in loaded_names(record.metadata))
+    return [name for name, count in times.items() if count > 1]
+
+
+def _told_twice(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"the file {names[0]} was loaded twice"
+    return f"{len(names)} files were loaded twice, {names[0]} among them"
