@@ -13,7 +13,9 @@ import pytest
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.log import last_commit
+from freshline.executor.distrust import distrust
 from freshline.executor.records import UnreadableFilesError
+from freshline.executor.verified import WRONG, Difference, VersionCheck
 from freshline.spark.updates import SparkExecutor
 from tests.spark.conftest import Shop
 
@@ -198,6 +200,16 @@ def test_a_view_into_which_others_wrote_is_computed_whole(shop, orders):
     done = shop.executor.run(request)
     assert (done.strategy, done.code) == ("full", "requested")
     assert prices(shop, "big") == {2: 20, 3: 30, 4: 40}
+
+
+def test_a_view_that_was_found_wrong_is_computed_whole(shop, orders):
+    shop.table("big", "SELECT id, at, price FROM orders WHERE price >= 20", time_column="at")
+    made = shop.derive("big", orders=1)
+    request = dataclasses.replace(shop.request("big", parents={"orders": 1}), range_s=RANGE)
+    check = VersionCheck("big", made.version, WRONG, difference=Difference(extra=1))
+    distrust(shop.project, check, request.definition, 0.0, "")
+    done = shop.executor.run(request)
+    assert (done.strategy, done.code) == ("full", "found-wrong")
 
 
 def test_a_view_over_a_table_that_was_made_anew_is_computed_whole(shop, orders):

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from freshline.core.errors import PlatformError
-from freshline.delta.log import commits
-from freshline.delta.metadata import COMPACT
+from freshline.delta.log import commits_there
 from freshline.delta.own_files import OwnFiles
 from freshline.executor.verified import VersionCheck
 from freshline.project.definition import definition_of
@@ -137,13 +136,15 @@ def distrusted_views(project: Project) -> dict[str, WrongView]:
 
 
 def is_rebuilt(project: Project, wrong: WrongView) -> bool:
-    """Whether the view was computed again since it was found wrong.
+    """Whether all of the view was computed again since the version that is wrong.
+
+    A backfill computes one range, and an update from changes goes on from the wrong rows.
 
     Raises:
         PlatformError: Its log cannot be read.
     """
-    since = commits(project.table_path(wrong.table), since=wrong.version)
-    return any(record.metadata.get("strategy") != COMPACT for record in since)
+    since = commits_there(project.table_path(wrong.table), since=wrong.version)
+    return any(record.metadata.get("strategy") == "full" for record in since)
 
 
 def trust_again(project: Project, table: str) -> bool:

@@ -25,6 +25,7 @@ from freshline.core.errors import UserError
 from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import last_commit, same_rows
 from freshline.delta.metadata import BACKFILL, encode
+from freshline.executor.distrust import distrusted
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
@@ -179,6 +180,8 @@ class Backfills:
             and last.metadata.get("definition", "") == request.definition
             and last.metadata.get("settings") == settings
             and self._table.emit != "final"
+            # Rows outside the range may be wrong, too, and nobody would look for them any more.
+            and distrusted(self._project, self._table.name, request.definition) is None
             and not changed_by_others(path, transaction, last)
         )
         if last is None or not (same and has_time and unchanged):

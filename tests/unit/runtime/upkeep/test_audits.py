@@ -6,11 +6,12 @@ import dataclasses
 import json
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from freshline.core.background.audits import Audits as Account
-from freshline.executor.distrust import distrusted, trust_again
+from freshline.executor.distrust import WrongView, distrusted, is_rebuilt, trust_again
 from freshline.project.model import MaintenanceSettings
 from freshline.render.status import remarks, table_record
 from freshline.runtime.journal.paths import journal_path
@@ -175,3 +176,24 @@ def test_an_audit_that_fails_is_said_and_tried_again_by_the_next_run_not_by_this
     shop.run_until_idle()
     assert asked(shop, "verify") == ["joined", "total"] * 2
     assert use(shop, "joined", "right") == 1
+
+
+@pytest.mark.parametrize(
+    ("strategies", "rebuilt"),
+    [
+        ([], False),
+        (["compact", "group-merge"], False),
+        (["backfill"], False),
+        (["key-recompute", "full"], True),
+        (["full", "backfill"], True),
+    ],
+)
+def test_a_wrong_view_is_rebuilt_by_an_update_that_computes_all_of_it(shop, strategies, rebuilt):
+    log = Path(shop.project.table_path("total")) / "_delta_log"
+    log.mkdir(parents=True)
+    for version, strategy in enumerate(["full", "group-merge", *strategies]):
+        told = {"freshline": 1, "update": version + 1, "strategy": strategy}
+        info = {"commitInfo": {"timestamp": version, "userMetadata": json.dumps(told)}}
+        (log / f"{version:020d}.json").write_text(json.dumps(info))
+    wrong = WrongView("total", 1, "group-merge", 1, 1, 0.0, "", "")
+    assert is_rebuilt(shop.project, wrong) == rebuilt
