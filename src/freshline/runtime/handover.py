@@ -1,8 +1,8 @@
 """What a successor on another host needs of the journal: one small document in the storage.
 
 Where the storage is a URI the journal is on this host's disk. The tables' logs give back nearly all
-of it; here is the rest: what updates cost, what people paused, what they asked for and was
-not answered. Where the journal stands in the storage itself there is no need.
+of it; here is the rest: what updates cost, what people paused and accepted, what they asked for
+and was not answered. Where the journal stands in the storage itself there is no need.
 """
 
 from __future__ import annotations
@@ -29,11 +29,25 @@ _LAST_S = 5.0
 
 _NEVER_S = float("inf")
 _NAME = "handover.json"
-_COLUMNS = ("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused", "full_asked")
+_COLUMNS = (
+    *("alpha_s", "beta", "cost_samples", "cost_error", "period_s", "paused", "full_asked"),
+    *("accepted_version", "feed_path"),
+)
+_LASTING = frozenset({"accepted_version", "feed_path"})
+"""Columns that an empty one leaves as they are: what was accepted here meanwhile stands."""
+
 _ASKED = {
     "requests": (("at_s", "kind", "table_name", "argument"), "answered_s IS NULL", "at_s"),
     "backfills": (
         ("table_name", "from_s", "to_s", "asked_s", "state"), "state='waiting'", "asked_s",
+    ),
+    # Those of views follow from the project.
+    "reports": (
+        (
+            "name", "view", "query", "file", "start_s", "end_s", "deadline_s", "group_rows",
+            "state", "asked_s", "definition",
+        ),
+        "query IS NOT NULL AND state IN ('asked','live')", "asked_s",
     ),
 }  # fmt: skip
 """Of each table of requests: its columns, the condition of those that wait, and the time asked."""
@@ -114,7 +128,9 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
         with system.open_input_file(f"{base}/{_NAME}") as file:
             found = json.loads(bytes(file.read()))
         last = int(found["epoch"])
-        tables, asked = dict(found["tables"]), {name: list(found[name]) for name in _ASKED}
+        # One of a former version says nothing of reports.
+        asked = {name: list(found[name]) for name in _ASKED if name in found}
+        tables = dict(found["tables"])
         began_s = found.get("began_s")
         began_s = _NEVER_S if began_s is None else float(began_s)  # one of before says none
     except (OSError, ValueError, KeyError, TypeError):
@@ -122,7 +138,11 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
     if last >= epoch or last <= _last_epoch(journal):
         return False
     for name, values in tables.items():
-        known = {column: values[column] for column in _COLUMNS if column in values}
+        known = {
+            column: values[column]
+            for column in _COLUMNS
+            if column in values and (values[column] is not None or column not in _LASTING)
+        }
         if known:
             journal.put("tables", {"name": name}, **known)
     # What somebody said here since that leader began stands: no process ran here to be asked.
@@ -132,12 +152,17 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
         (began_s,),
     ):
         journal.put("tables", {"name": row["table_name"]}, paused=int(row["kind"] == "pause"))
-    for name, (columns, still, at) in _ASKED.items():
+    for name, waiting in asked.items():
+        columns, still, at = _ASKED[name]
         # What waited in this journal before was done, or given up, by leaders since.
         journal.write(f"DELETE FROM {name} WHERE {still} AND coalesce({at}, 0)<?", (began_s,))
         marks = ", ".join("?" for _ in columns)
-        for values in asked[name]:
-            journal.write(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})", values)
+        for values in waiting:
+            if name == "reports":  # one that ended under its name makes room
+                journal.write(f"DELETE FROM reports WHERE name=? AND NOT ({still})", values[:1])
+            journal.write(
+                f"INSERT OR IGNORE INTO {name} ({', '.join(columns)}) VALUES ({marks})", values
+            )
     journal.flush()
     return True
 
@@ -155,7 +180,7 @@ def _said(journal: Journal) -> dict[str, Any]:
             name: [
                 list(row)
                 for row in journal.rows(
-                    f"SELECT {', '.join(asked)} FROM {name} WHERE {still} ORDER BY id"
+                    f"SELECT {', '.join(asked)} FROM {name} WHERE {still} ORDER BY rowid"
                 )
             ]
             for name, (asked, still, _) in _ASKED.items()
