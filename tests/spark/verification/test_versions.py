@@ -14,6 +14,7 @@ import pytest
 from freshline.delta.log import commits, last_commit
 from freshline.executor.verified import RIGHT, SKIPPED, WRONG
 from freshline.failpoints import armed
+from freshline.runtime.lease.succession import fence_tables
 from freshline.spark.feeds import reader
 from freshline.spark.verification.versions import Verifier, versions_of
 from tests.spark.arrivals import START, Arrivals
@@ -107,6 +108,16 @@ def test_what_others_wrote_into_a_view_is_wrong_until_its_next_update(shop, arri
     others_write(shop, "hourly", {"hour": None, "n": 1, "cents": 1})
     outcomes, checks = verify("hourly")
     assert outcomes == {0: RIGHT, 1: WRONG}
+    assert checks[-1].strategy == "by others"
+
+
+def test_a_fence_takes_the_blame_for_nothing_that_others_did(shop, arrivals, verify):
+    shop.table("hourly", HOURLY)
+    filled(arrivals, "hourly", 1)
+    others_write(shop, "hourly", {"hour": None, "n": 1, "cents": 1})
+    fence_tables(shop.project, 2)
+    outcomes, checks = verify("hourly", "newest")
+    assert outcomes == {2: WRONG}
     assert checks[-1].strategy == "by others"
 
 

@@ -31,6 +31,7 @@ from freshline.delta.log import (
     commit_mark,
     commits_there,
     last_commit,
+    last_update,
     local_log,
     same_rows,
 )
@@ -434,12 +435,15 @@ def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> None:
 
 
 def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecord) -> bool:
-    """Whether others changed a view's rows since our commit; in a store it is not looked for."""
+    """Whether others changed a view's rows since our update; in a store it is not looked for."""
     path = project.table_path(table.name)
     if local_log(path) is None:
         return False
-    newest = newest_version(path) or 0
-    return commit.version < newest and rows_changed(table, path, commit.version, newest)
+    # Our newest commit may be a fence or a compaction, made after what others did.
+    made = last_update(path) or commit
+    after = int(made.metadata.get("after", made.version - 1))
+    spans = ((after, made.version - 1), (made.version, newest_version(path) or 0))
+    return any(since < until and rows_changed(table, path, since, until) for since, until in spans)
 
 
 def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:

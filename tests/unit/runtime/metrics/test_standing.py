@@ -456,3 +456,12 @@ def test_a_view_that_others_changed_between_runs_is_computed_again_at_the_start(
     DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
     shop.run_until_idle()
     assert DeltaTable(path).version() == made + 1  # no row of it was changed
+
+
+def test_such_a_view_is_computed_again_also_behind_a_fence(shop):
+    shop.run_until_idle()
+    path = shop.project.table_path("joined")
+    DeltaTable(path).delete("n < 3")
+    fence_tables(shop.project, 99)
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("joined") == [1, 2, 3, 10]
