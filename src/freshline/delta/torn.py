@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from freshline.delta.flushed import actions, checkpoint_files
-from freshline.delta.log import last_checkpoint, local_log, unreadable, version
+from freshline.delta.log import last_checkpoint, local_log, version
+from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import decode, loaded_names
 from freshline.durable import make_folder, sync_folder
 from freshline.project.model import Project
@@ -107,6 +108,9 @@ def put_aside(torn: Torn, aside: Path) -> None:
     known = last_checkpoint(log)
     if known is None or known >= torn.since:
         _move(log / "_last_checkpoint", aside)
+    for file in sorted(log.glob("*.compacted.json")):
+        if int(file.name.split(".")[1]) >= torn.since:
+            _move(file, aside)  # it tells what torn commits did, beside others
     for number in range(torn.newest, torn.since - 1, -1):  # a death between leaves no gap
         for file in sorted(log.glob(f"{number:020d}.*")):
             _move(file, aside)

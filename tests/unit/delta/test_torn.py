@@ -7,7 +7,7 @@ import json
 import pytest
 
 from freshline.core.errors import PlatformError
-from freshline.delta.torn import find_torn
+from freshline.delta.torn import find_torn, put_aside
 
 
 @pytest.fixture
@@ -42,3 +42,19 @@ def test_a_file_is_removed_however_its_name_is_encoded(log):
         text = json.dumps({"commitInfo": {}}) + "\n" + json.dumps(action, ensure_ascii=False)
         (log / f"{number:020d}.json").write_text(text, "utf-8")
     assert find_torn(str(log.parent)) is None
+
+
+def test_what_tells_of_a_torn_commit_beside_others_goes_with_it(log, tmp_path):
+    for number in range(4):
+        (log / f"{number:020d}.json").write_text(json.dumps({"commitInfo": {}}))
+    for first, last in ((0, 1), (1, 3)):
+        (log / f"{first:020d}.{last:020d}.compacted.json").write_text("{}")
+    (log / f"{3:020d}.json").write_text("")
+    torn = find_torn(str(log.parent))
+    assert torn is not None
+    put_aside(torn, tmp_path / "aside")
+    assert sorted(each.name for each in log.iterdir()) == [
+        f"{0:020d}.{1:020d}.compacted.json",
+        *(f"{number:020d}.json" for number in range(3)),
+    ]
+    assert len(list((tmp_path / "aside").iterdir())) == 2
