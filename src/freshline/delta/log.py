@@ -199,7 +199,8 @@ def _refuse_gap(log: _Log, first: int, last: int) -> None:
         "log-gap",
         f"commits {first} to {last} are missing in {log.folder}, between others",
         rule="what is in a table is known by all of its commits",
-        next_step="Put them back from a copy. If a clean-up removed them this moment, try again.",
+        next_step="Put them back from a copy; or move those before them away, if a copy that was"
+        " laid over the table brought them. If a clean-up runs this moment, try again.",
     )
 
 

@@ -46,7 +46,7 @@ def test_which_are_missing_is_told(tmp_path):
     assert [next(found).version for _ in range(3)] == [0, 1, 2]
     with pytest.raises(PlatformError, match=r"commits 3 to 4 are missing in .*_delta_log") as told:
         next(found)
-    assert told.value.next_step.startswith("Put them back from a copy.")
+    assert told.value.next_step.startswith("Put them back from a copy;")
 
 
 def test_rows_behind_missing_commits_count_as_others(tmp_path):

@@ -21,19 +21,20 @@ def shop(tmp_path):
     return shop
 
 
-@pytest.fixture
-def _woken(shop, monkeypatch):
-    """The former leader's next update lands while its successor is about to open the table."""
+@pytest.fixture(params=["before", "after"])
+def _woken(shop, monkeypatch, request):
+    """The former leader's next update lands just before its successor opens the table, or after."""
     name = shop.file("orders", 2, [2])
     left = [FeedFile(name, 2, 0.0, 0.0)]
 
-    def open_late(path):
+    def opened(path):
+        table = delta_table(path)
         if left:
             files = (left.pop(),)
             shop.executor.run(UpdateRequest(2, "orders", 60.0, 120.0, files=files, filled=True))
-        return delta_table(path)
+        return table if request.param == "after" else delta_table(path)
 
-    monkeypatch.setattr(succession, "delta_table", open_late)
+    monkeypatch.setattr(succession, "delta_table", opened)
 
 
 @pytest.mark.usefixtures("_woken")
