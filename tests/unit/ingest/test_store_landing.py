@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from freshline.delta.stores import arrow_store, use
 from freshline.failpoints import armed
 from freshline.ingest.engine.engine import Engine
-from freshline.ingest.engine.landedfile import LandedName
+from freshline.ingest.engine.landedfile import LandedName, file_name
 from freshline.ingest.engine.settings import FeedSpec
 from freshline.ingest.engine.store_landing import StoreLanding, log_id
 from tests.support.pushing import SCHEMA, batch, small
@@ -170,6 +171,47 @@ def test_an_older_copy_of_the_disk_lands_nothing_twice(tmp_path, place):
     engine.close()
 
 
+def test_an_older_copy_without_waiting_records_lands_what_comes_after_it(tmp_path, place):
+    """Its numbers are given out again, and the store has files of the first ones."""
+    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    engine = host(disk, place)
+    push(engine, "a", 0)
+    land(engine)
+    engine.close()
+    shutil.copytree(disk, copy)
+    engine = host(disk, place)
+    push(engine, "a", 1)
+    land(engine)
+    engine.close()
+    shutil.rmtree(disk)
+    copy.rename(disk)
+    engine = host(disk, place)
+    push(engine, "b", 0)
+    engine.close()
+    engine = host(disk, place)
+    land(engine)
+    engine.close()
+    assert stored(place) == [("a", 0, 0), ("a", 1, 0), ("b", 0, 0)]
+
+
+def test_the_files_of_a_former_versions_segments_are_found(tmp_path, place):
+    """Their names have no number of the segment."""
+    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    engine = host(disk, place)
+    push(engine, "a", 0)
+    engine.close()
+    for path in disk.glob("segment-*"):
+        path.rename(path.with_name(re.sub("-[0-9a-f]{12}[.]", ".", path.name)))
+    shutil.copytree(disk, copy)
+    engine = host(disk, place)
+    land(engine)
+    engine.close()
+    engine = host(copy, place)
+    land(engine)
+    engine.close()
+    assert stored(place) == [("a", 0, 0)]
+
+
 def test_a_log_keeps_its_number_and_an_empty_folder_gets_a_new_one(tmp_path):
     assert log_id(tmp_path) != log_id(tmp_path)
     (tmp_path / "segment-1-1.db").touch()
@@ -178,10 +220,16 @@ def test_a_log_keeps_its_number_and_an_empty_folder_gets_a_new_one(tmp_path):
 
 def test_names_are_below_the_hour_of_landing_and_are_found_again(tmp_path, place, s3):
     store = StoreLanding("clicks", place, tmp_path, "0123456789ab")
-    name = "clicks-0123456789ab-20260105T120000.000000Z-0000000000000001-0000000000000002.parquet"
+    stem, stem_before = store.stem("a0b1c2d3e4f5"), store.stem("")
+    name, before = file_name(stem, 0, 3, 4), file_name(stem_before, 0, 1, 2)
     other = name.replace("0123456789ab", "ba9876543210")
     prefix = place.removeprefix("s3a://lake/")
-    for key in (store.named(name, 7200.0), store.named(other, 7200.0), "1970-01-01T00/x.parquet"):
+    keys = [store.named(each, 7200.0) for each in (name, before, other)]
+    for key in (*keys, "1970-01-01T00/x.parquet"):
         s3.client().put_object(Bucket="lake", Key=f"{prefix}/{key}", Body=b"")
-    assert store.names_since(7200.0) == [LandedName(f"1970-01-01T02/{name}", 1, 2)]
+    assert stem == "clicks-0123456789ab-a0b1c2d3e4f5"
+    assert store.names_since(7200.0) == [
+        LandedName(f"1970-01-01T02/{before}", 1, 2, "clicks-0123456789ab"),
+        LandedName(f"1970-01-01T02/{name}", 3, 4, stem),
+    ]
     assert store.names_since(90_000.0) == []

@@ -31,27 +31,26 @@ _HIDDEN = ".hidden"
 
 @dataclass(frozen=True, slots=True)
 class LandedName:
-    """What a name says: records ``[first, last]``."""
+    """What a name says: records ``[first, last]`` of what ``stem`` names."""
 
     name: str
     first: int
     last: int
+    stem: str
 
 
-def file_name(feed: str, time_us: int, first: int, last: int) -> str:
-    """The name of a landed file."""
+def file_name(stem: str, time_us: int, first: int, last: int) -> str:
+    """The name of a landed file; ``stem`` is the feed's name, or one of ``StoreLanding``."""
     moment = datetime.fromtimestamp(time_us // 1_000_000, UTC)
     return (
-        f"{feed}-{moment:%Y%m%dT%H%M%S}.{time_us % 1_000_000:06d}Z-{first:016d}-{last:016d}.parquet"
+        f"{stem}-{moment:%Y%m%dT%H%M%S}.{time_us % 1_000_000:06d}Z-{first:016d}-{last:016d}.parquet"
     )
 
 
-def parse_name(feed: str, name: str) -> LandedName | None:
-    """The other way round; None: this is no file landed for the feed."""
+def parse_name(name: str) -> LandedName | None:
+    """The other way round; None: this is no landed file."""
     found = _NAME.fullmatch(name)
-    if found is None or found[1] != feed:
-        return None
-    return LandedName(name, int(found[2]), int(found[3]))
+    return None if found is None else LandedName(name, int(found[2]), int(found[3]), found[1])
 
 
 def landed_names(feed: str, folder: Path) -> list[LandedName]:
@@ -60,8 +59,9 @@ def landed_names(feed: str, folder: Path) -> list[LandedName]:
         entries = os.listdir(folder)  # noqa: PTH208 - a hundred thousand names a day
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = (parse_name(feed, name) for name in entries)
-    return sorted((name for name in found if name is not None), key=lambda name: name.first)
+    found = (parse_name(name) for name in entries)
+    ours = (name for name in found if name is not None and name.stem == feed)
+    return sorted(ours, key=lambda name: name.first)
 
 
 def remove_drafts(folder: Path) -> None:

@@ -297,13 +297,13 @@ class Lander:
     ) -> tuple[Landed, int, int]:
         """The file of these requests, hidden and in the ledger; see ``_write``."""
         try:
-            done = self._write(feed, items)
+            done = self._write(feed, segment, items)
         except UncastableError as error:
             self._quarantine.tell(
                 f"feed {feed}: records that were accepted before its schema changed do not fit it"
                 f" ({error}); they are landed with the types that they were accepted with"
             )
-            done = self._write(feed, items, cast=False)
+            done = self._write(feed, segment, items, cast=False)
         try:
             self._use(segment).note_landed(done[0])
         except sqlite3.Error as error:
@@ -314,7 +314,7 @@ class Lander:
         return done
 
     def _write(
-        self, feed: str, items: list[Waiting], *, cast: bool = True
+        self, feed: str, segment: Segment, items: list[Waiting], *, cast: bool = True
     ) -> tuple[Landed, int, int]:
         """The file of these requests, less what is damaged.
 
@@ -344,7 +344,8 @@ class Lander:
             received_us = max(item.received_us for item in items[:count])
             time_us = min(received_us, file.newest_us or received_us)
             store = self._stores.get(feed)
-            name = file_name(feed if store is None else store.stem, max(0, time_us), first, last)
+            stem = feed if store is None else store.stem(segment.tag)
+            name = file_name(stem, max(0, time_us), first, last)
             file.finish(name)
             if store is not None:
                 name = store.named(name, self._clock())

@@ -259,10 +259,12 @@ class Recoverer:
         """Files that are there but not in the ledger: a death came between the two."""
         noted = {(item.feed, item.first) for item in contents.ledger}
         self._list_stores(contents)
+        feeds = {name for name, _ in contents.rows.values()}
+        there = {feed: self._landed_of(segment, feed) for feed in feeds}
         wanted = {
             (name, file.first): Landed(name, file.first, file.last, file.name)
             for name, item in contents.rows.values()
-            if (file := self._file_with(name, item)) is not None
+            if (file := _file_with(there[name], item)) is not None
         }
         for key, landed in wanted.items():
             if key not in noted:
@@ -299,11 +301,17 @@ class Recoverer:
             else:
                 hidden_path(landing, waiting).unlink(missing_ok=True)
 
-    def _file_with(self, feed: str, item: Waiting) -> LandedName | None:
-        """The landed file that is there and holds a request."""
-        files = self._landed.get(feed, [])
-        at = bisect_right(files, item.first, key=lambda file: file.first) - 1
-        return files[at] if at >= 0 and files[at].last >= item.last else None
+    def _landed_of(self, segment: Segment, feed: str) -> list[LandedName]:
+        """The landed files that are there and can hold requests of a segment.
+
+        In a store others may have the same numbers: of records that were taken in after the copy
+        was made from which this disk was put back.
+        """
+        files, store = self._landed.get(feed, []), self._stores.get(feed)
+        if store is None:
+            return files
+        stem = store.stem(segment.tag)
+        return [file for file in files if file.stem == stem]
 
     def _restore(self, segment: Segment, contents: Contents) -> None:
         """Into the backlog what is not landed."""
@@ -341,6 +349,12 @@ class Recoverer:
             if files:
                 newest = max(file.last for file in files)
                 self._lasts[feed] = max(newest, self._lasts.get(feed, 0))
+
+
+def _file_with(files: Sequence[LandedName], item: Waiting) -> LandedName | None:
+    """The file, of some in the order of their records, that holds a request."""
+    at = bisect_right(files, item.first, key=lambda file: file.first) - 1
+    return files[at] if at >= 0 and files[at].last >= item.last else None
 
 
 def _covers(ranges: Sequence[Landed], item: Waiting) -> bool:

@@ -2,15 +2,17 @@
 
 A file waits hidden on the disk until its name is in the ledger, as one that stays on the disk
 does. Then it is put into the store, in one piece, below a folder of the hour:
-``2026-11-21T12/clicks-3f0c2a9b417d-20261121T123519.250000Z-0000000000000001-0000000000000500.parquet``.
-The hour is that of landing, so that a listing needs the newest folders alone. The number in front
-of the time is the log's own: each host counts its records from one.
+``2026-11-21T12/clicks-3f0c2a9b417d-90d1e6c07a52-20261121T123519.250000Z-0000000000000001-0000000000000500.parquet``.
+The hour is that of landing, so that a listing needs the newest folders alone. The numbers in front
+of the time are the log's and the segment's: each host counts its records from one, and a disk that
+is put back from an older copy gives out numbers again.
 """
 
 from __future__ import annotations
 
 import secrets
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,16 +58,17 @@ class StoreLanding:
         uri: The feed's folder in the store.
         hidden: The folder on the disk where files wait.
         log: Of :func:`log_id`.
-
-    Attributes:
-        stem: What the names of its files begin with.
     """
 
     def __init__(self, feed: str, uri: str, hidden: Path, log: str) -> None:
-        self.stem = f"{feed}-{log}"
+        self._stem = f"{feed}-{log}"
         self._uri = uri
         self._hidden = hidden
         self._fs: tuple[Any, str] | None = None
+
+    def stem(self, tag: str) -> str:
+        """What the names of files of a segment with this tag begin with."""
+        return f"{self._stem}-{tag}" if tag else self._stem
 
     def named(self, name: str, now_s: float) -> str:
         """A file's name below the feed's folder, where it is landed now."""
@@ -116,10 +119,9 @@ class StoreLanding:
             if folder.type != fs.FileType.Directory or folder.base_name < first:
                 continue
             for file in system.get_file_info(fs.FileSelector(folder.path)):
-                known = parse_name(self.stem, file.base_name)
-                if known is not None:
-                    name = f"{folder.base_name}/{known.name}"
-                    found.append(LandedName(name, known.first, known.last))
+                known = parse_name(file.base_name)
+                if known is not None and f"{known.stem}-".startswith(f"{self._stem}-"):
+                    found.append(replace(known, name=f"{folder.base_name}/{known.name}"))
         return sorted(found, key=lambda name: name.first)
 
     def _size(self, path: str) -> int | None:

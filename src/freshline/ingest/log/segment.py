@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ COLUMNS = "id, feed, first, records, received_us, request_id, crc32, digest, bod
 ROW_OVERHEAD_BYTES = 512
 """What a request takes besides its body, in a page and in memory; measured, rounded up."""
 
-_FILE = re.compile(r"segment-(\d{8})-(\d{16})\.db")
+_FILE = re.compile(r"segment-(\d{8})-(\d{16})(?:-([0-9a-f]{12}))?\.db")
 _SCHEMA = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA user_version = 1;
 CREATE TABLE requests (
@@ -61,11 +62,13 @@ class Landed:
 
 
 class Segment:
-    """The file ``segment-NUMBER-FIRST.db``.
+    """The file ``segment-NUMBER-FIRST-TAG.db``.
 
     Attributes:
         path: Of the database.
         number: Counts segments.
+        tag: Random, so that a segment of the same number is told from it: a disk that is put back
+            from an older copy counts on from there. Empty where a former version made it.
         first_id: Of the first request it may hold.
         next_id: The next segment's first; None while it is the last. Rows from there on are of
             a commit that failed and was refused: the next segment has their numbers.
@@ -81,6 +84,7 @@ class Segment:
         self.path = path
         self.number = int(found[1])
         self.first_id = int(found[2])
+        self.tag = found[3] or ""
         self.next_id: int | None = None
         self.remaining = 0
         self.size_bytes = 0
@@ -107,7 +111,8 @@ class Segment:
             OSError: From the disk.
             sqlite3.Error: From SQLite.
         """
-        path = folder / f"segment-{number:08d}-{first_id:016d}.db"
+        tag = secrets.token_hex(6)
+        path = folder / f"segment-{number:08d}-{first_id:016d}-{tag}.db"
         draft = path.with_suffix(".tmp")
         draft.unlink(missing_ok=True)
         failpoint("ingest.segment.create")
