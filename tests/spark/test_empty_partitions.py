@@ -42,6 +42,21 @@ def test_a_base_table_refuses_it_and_says_what_to_do(sold):
     assert [row["region"] for row in sold.rows("orders")] == ["north", None, None, "north"]
 
 
+def test_a_table_that_is_partitioned_no_longer_refuses_it_until_all_of_it_is_loaded_again(sold):
+    sold.table("orders", ORDERS, partitioned_by=("region",))
+    sold.load("orders", "a.json")
+    sold.table("orders", ORDERS)
+    with pytest.raises(UserError) as refused:
+        sold.load("orders", "b.json")
+    assert refused.value.code == "empty-partition"
+    assert refused.value.next_step == (
+        "PARTITIONED BY no longer has the column, but the table is divided by it until"
+        " `freshline refresh orders --full`."
+    )
+    sold.load("orders", "a.json", "b.json", full=True)
+    assert [row["region"] for row in sold.rows("orders")] == ["north", None, "", "north"]
+
+
 @pytest.mark.parametrize("refresh", ["full", "incremental"])
 def test_a_view_refuses_it_however_it_is_computed(sold, refresh):
     sold.table("orders", ORDERS)

@@ -186,17 +186,20 @@ class Transaction:
             frame: The rows.
             mode: append, or overwrite: replace all rows (with the option replaceWhere, those
                 that satisfy it).
-            partitioned_by: Columns, for a new table or one whose schema is overwritten.
+            partitioned_by: Columns, for a new table or one whose schema is overwritten. Any other
+                keeps those that it has.
             options: Of Delta's writer: mergeSchema, overwriteSchema, replaceWhere.
             properties: The table's, when this commit makes it.
         """
         session = self._session
         self._mode = jvm.named(session, _SAVE_MODES[mode])
         self._partitioned_by = tuple(partitioned_by)
+        is_laid_out_anew = not self.exists or "overwriteSchema" in (options or {})
+        folders = self._partitioned_by if is_laid_out_anew else self.partition_columns
         self._predicate = (options or {}).get("replaceWhere")
         # With the setting of this name Spark would replace only the partitions that get rows.
         whole = {"partitionOverwriteMode": "static"} if mode == "overwrite" else {}
-        frame = without_lost_partitions(frame, self._partitioned_by)
+        frame = without_lost_partitions(frame, folders)
         nothing = jvm.none(session)
         command = jvm.named(session, f"{_DELTA}.commands.WriteIntoDelta")(
             self._log,

@@ -166,6 +166,17 @@ def _next_step(table: TableDef, name: str) -> str:
     return "Correct the query or the data that it reads."
 
 
+def _former_partition(table: TableDef, reason: str) -> str | None:
+    """What to do about a value of a column that the definition's PARTITIONED BY has no longer."""
+    told = reason.lower()
+    if any(f"partition column {name.lower()} " in told for name in table.partitioned_by):
+        return None
+    return (
+        "PARTITIONED BY no longer has the column, but the table is divided by it until"
+        f" `freshline refresh {table.name} --full`."
+    )
+
+
 def update_failed(project: Project, table: TableDef, error: BaseException) -> FreshlineError:
     """The error to report for an update that Spark could not carry out.
 
@@ -186,7 +197,8 @@ def update_failed(project: Project, table: TableDef, error: BaseException) -> Fr
             f"table {table.name} was not updated: {reason}",
             where=table.query_place,
             rule="a column of PARTITIONED BY holds no empty text",
-            next_step="Write nullif(column, '') AS column in the query, or partition by another.",
+            next_step=_former_partition(table, reason)
+            or "Write nullif(column, '') AS column in the query, or partition by another.",
         )
     if any(OTHER_PARTITION in text for text in _chain(error)):
         return UserError(
@@ -194,7 +206,8 @@ def update_failed(project: Project, table: TableDef, error: BaseException) -> Fr
             f"table {table.name} was not updated: {reason}",
             where=table.query_place,
             rule="Delta reads a value of a column of PARTITIONED BY from its text",
-            next_step="Partition by another column, such as CAST(time AS DATE) AS day.",
+            next_step=_former_partition(table, reason)
+            or "Partition by another column, such as CAST(time AS DATE) AS day.",
         )
     state = sql_state(error)
     name = condition(error)
