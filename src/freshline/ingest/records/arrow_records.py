@@ -55,7 +55,7 @@ def arrow_batches(
     Raises:
         Refusal: It is no whole stream, has other columns, or a record does not fit.
     """
-    _refuse_compressed(body)
+    _check_messages(body)
     try:
         reader = pa.ipc.open_stream(pa.BufferReader(body))
     except _FAULTS as error:
@@ -308,16 +308,17 @@ def _null_inside(type_: Type, value: Any) -> str:
     return ""
 
 
-# ---- which messages are compressed, read from their flatbuffers ----
+# ---- what the messages are, and which are compressed, read from their flatbuffers ----
 
 _COMPRESSION = 3
 """Number of the field ``compression`` in the table RecordBatch of Arrow's Message.fbs."""
 
 
-def _refuse_compressed(body: bytes) -> None:
-    """Refuse a stream with compressed buffers: Arrow would trust the sizes they claim."""
+def _check_messages(body: bytes) -> None:
+    """Refuse compressed buffers, whose claims of sizes Arrow trusts, and a second stream."""
+    source = pa.BufferReader(body)
     try:
-        for message in pa.ipc.MessageReader.open_stream(pa.BufferReader(body)):
+        for message in pa.ipc.MessageReader.open_stream(source):
             if message.type not in ("record batch", "dictionary"):
                 continue
             data = message.metadata.to_pybytes()
@@ -332,6 +333,8 @@ def _refuse_compressed(body: bytes) -> None:
                 )
     except (*_FAULTS, struct.error, EOFError) as error:
         raise Refusal("bad-arrow", "the body is no whole Arrow IPC stream") from error
+    if body[source.tell() :].strip(b"\0"):  # old writers end a stream with zeros
+        raise Refusal("bad-arrow", "something stands behind the Arrow IPC stream: send it alone")
 
 
 def _target(data: bytes, at: int) -> int:

@@ -426,6 +426,15 @@ def test_arrow_that_does_not_fit_is_refused(array, ddl, expected):
     assert refusal(f"x {ddl}", ipc(pa.table({"x": array})), ARROW) == expected
 
 
+def test_what_stands_behind_an_arrow_stream_is_refused():
+    body = ipc(pa.table({"x": [1, 2]}))
+    for more in (body, b"x"):
+        told = (400, "something stands behind the Arrow IPC stream: send it alone", None)
+        assert refusal("x BIGINT", body + more, ARROW) == told
+    assert len(stored("x BIGINT", body + bytes(4), ARROW)) == 2
+    assert len(stored("x BIGINT", body[:-8], ARROW)) == 2  # no mark of its end
+
+
 def test_arrow_that_claims_to_be_more_than_it_is_is_refused_before_it_is_unfolded():
     compressed = ipc(pa.table({"x": ["a" * 1_000_000] * 100}).combine_chunks(),
                      options=pa.ipc.IpcWriteOptions(compression="zstd"))  # fmt: skip
