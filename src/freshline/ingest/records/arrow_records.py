@@ -9,14 +9,14 @@ limit of a body.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.ingest.records.arrow_types import arrow_type
+from freshline.ingest.records.arrow_types import arrow_type, comes_back
 from freshline.ingest.records.limits import Limits
 from freshline.ingest.refusals import Refusal, shown
 from freshline.project.ddl import Column, Type
@@ -206,19 +206,24 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     found = _exact(array, wanted)
     if found is not None:
         return found
-    # Halve until one record is left: log n casts instead of n.
+    first = _first(array, lambda some: _exact(some, wanted) is None)
+    try:
+        value = shown(array[first].as_py())
+    except (OverflowError, ValueError):  # Python has no time beyond the year 9999
+        value = f"Arrow's {array.type} beyond year 9999 or before 1"
+    raise Refusal("bad-record", f"column {column.name}: {value} is no {type_.name}", start + first)
+
+
+def _first(array: pa.Array, is_wrong: Callable[[pa.Array], bool]) -> int:
+    """The first record that is wrong, where one of them is: log n looks instead of n."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
-        if _exact(array.slice(low, middle - low), wanted) is None:
+        if is_wrong(array.slice(low, middle - low)):
             high = middle
         else:
             low = middle
-    try:
-        value = shown(array[low].as_py())
-    except (OverflowError, ValueError):  # Python has no time beyond the year 9999
-        value = f"Arrow's {array.type} beyond year 9999 or before 1"
-    raise Refusal("bad-record", f"column {column.name}: {value} is no {type_.name}", start + low)
+    return low
 
 
 def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
@@ -231,14 +236,17 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
 
 
 def _is_beyond(array: pa.Array, found: pa.Array) -> bool:
-    """Whether a cast made a number infinite, which Arrow takes for no loss, or a time is too far.
+    """Whether a cast made another number, which Arrow takes for no loss, or a time is too far.
 
-    Too far is what JSON could not write.
+    A real number becomes infinite, and a decimal loses what is beyond 128 bits. Too far is what
+    JSON could not write.
     """
     if pa.types.is_date(found.type):
         return _is_beyond_years(found.cast(pa.int32()), _DAY_US)
     if pa.types.is_timestamp(found.type):
         return _is_beyond_years(found.cast(pa.int64()), 1)
+    if pa.types.is_decimal(found.type):
+        return not comes_back(found, array)
     if pa.types.is_floating(array.type):
         return bool(pc.sum(pc.is_inf(array)).as_py() != pc.sum(pc.is_inf(found)).as_py())
     if pa.types.is_struct(array.type):

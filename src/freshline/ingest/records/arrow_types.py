@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from freshline.project.ddl import Column, Type
 
@@ -40,3 +41,22 @@ def arrow_type(type_: Type) -> pa.DataType:
         inside = arrow_type(type_.element)
         return pa.list_(inside) if type_.kind == "array" else pa.map_(pa.string(), inside)
     return _OTHERS[type_.kind]
+
+
+def comes_back(found: pa.Array | pa.ChunkedArray, before: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a cast back gives what was cast.
+
+    Of many values Arrow's casts make others without an error: digits of a decimal beyond 128 bits
+    are left out, a fraction that has no room is rounded, a time becomes its day.
+    """
+    try:
+        back = found.cast(before.type)
+    except pa.ArrowException:
+        return False
+    if back.equals(before) or not pa.types.is_floating(before.type):
+        return bool(back.equals(before))
+    is_nan, zero = pc.is_nan(before), pa.scalar(0.0, before.type)
+    return bool(
+        pc.is_nan(back).equals(is_nan)
+        and pc.if_else(is_nan, zero, back).equals(pc.if_else(is_nan, zero, before))
+    )

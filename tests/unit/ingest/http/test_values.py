@@ -383,6 +383,10 @@ def test_arrow_of_a_kindred_type_is_cast(array, ddl, expected):
 
 
 FAR = "column x: Arrow's timestamp"
+WIDE = Decimal(15 * 10**23)
+"""Times 10 to 18 it is, in the last 128 bits, a number that a DECIMAL(38,18) holds."""
+WIDER = Decimal(2**238 + 10**18)
+"""The same in the last 256 bits."""
 FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
 
 
@@ -393,6 +397,14 @@ FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
         (pa.array([1.0, 1.5]), "INT", (422, "column x: Arrow's double is no INT", None)),
         (pa.array([Decimal("1.5"), Decimal("1.55")]), "DECIMAL(5,1)",
          (422, "column x: 1.55 is no DECIMAL(5,1)", 1)),
+        (pa.array([Decimal(1), None, WIDE], pa.decimal128(38, 0)), "DECIMAL(38,18)",
+         (422, f"column x: {WIDE} is no DECIMAL(38,18)", 2)),
+        (pa.array([WIDER], pa.decimal256(76, 0)), "DECIMAL(38,18)",
+         (422, f"column x: {str(WIDER)[:59]}\u2026 is no DECIMAL(38,18)", 0)),
+        (pa.array([15 * 10**11]), "DECIMAL(38,30)",
+         (422, "column x: 1500000000000 is no DECIMAL(38,30)", 0)),
+        (pa.array([[Decimal(1)], [WIDE]], pa.list_(pa.decimal128(38, 0))), "ARRAY<DECIMAL(38,18)>",
+         (422, "column x: a list is no ARRAY<DECIMAL(38,18)>", 1)),
         (pa.array([1], pa.timestamp("us")), "TIMESTAMP",
          (422, "column x: Arrow's timestamp[us] is no TIMESTAMP", None)),
         (pa.array([1, None]), "BIGINT NOT NULL",
