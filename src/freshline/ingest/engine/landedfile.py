@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from freshline.durable import sync_folder
 from freshline.failpoints import failpoint
 from freshline.ingest.log.rows import DamagedError, unpack
+from freshline.ingest.records.arrow_types import comes_back
 
 _NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
 _ROW_GROUP_BYTES = 8 << 20
@@ -213,9 +214,13 @@ class LandedFile:
         if keeps_type or not self._cast:
             return column
         try:
-            return column.cast(field.type)
+            found = column.cast(field.type)
         except pa.ArrowException as error:
             raise UncastableError(f"column {field.name}: {error}") from error
+        if not _is_kept(column, found):
+            what = f"not every {column.type} of it is a {field.type}"
+            raise UncastableError(f"column {field.name}: {what}")
+        return found
 
     def finish(self, name: str) -> None:
         """Make what was written, and its name, durable; ``publish`` makes it visible."""
@@ -244,6 +249,18 @@ class LandedFile:
         with contextlib.suppress(OSError):
             self._file.close()
         self._draft.unlink(missing_ok=True)
+
+
+def _is_kept(column: pa.ChunkedArray, found: pa.ChunkedArray) -> bool:
+    """Whether a cast left each value what it is; a text is the number or time that it spells.
+
+    A number is no time, since nobody says whether it counts seconds or microseconds.
+    """
+    if pa.types.is_string(column.type):
+        return not (pa.types.is_floating(found.type) and pc.any(pc.is_inf(found)).as_py())
+    if pa.types.is_temporal(column.type) != pa.types.is_temporal(found.type):
+        return bool(pa.types.is_string(found.type))
+    return comes_back(found, column)
 
 
 def _batches(body: bytes) -> tuple[pa.Schema, list[pa.RecordBatch]]:
