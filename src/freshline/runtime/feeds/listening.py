@@ -321,20 +321,25 @@ class Listening:
         return self._project.feeds[feed].kind in ("kafka", "delta")
 
     def _looks(self, executor: Executor, name: str, table: str) -> TopicListing | SourceListing:
-        feed, known, newest_s = self._project.feeds[name], self._known(table), self._newest_s(table)
+        feed, newest_s = self._project.feeds[name], self._newest_s(table)
+        known, vanished = self._known(table)
         if feed.kind == "delta" and isinstance(executor, HasSources):
             path = self._project.table_path(table)
             return SourceListing(feed, table, executor.source(name), path, known, newest_s)
         if feed.kind == "kafka" and isinstance(executor, HasTopics):
-            known = set(filter(is_range, known))
-            return TopicListing(feed, table, executor.topic(name), known, newest_s)
+            ranges, gone = filter(is_range, known), filter(is_range, vanished)
+            return TopicListing(feed, table, executor.topic(name), ranges, newest_s, gone)
         raise InternalError("no-topics", f"this executor cannot read feed {name}")
 
-    def _known(self, table: str) -> set[str]:
-        rows = self._ledger.journal.each(
-            "SELECT name FROM files WHERE table_name=? AND state<>'vanished'", (table,)
-        )
-        return {row["name"] for row in rows}
+    def _known(self, table: str) -> tuple[set[str], set[str]]:
+        """The names that a table was told of, and those of them that had vanished."""
+        known: set[str] = set()
+        vanished: set[str] = set()
+        for row in self._ledger.journal.each(
+            "SELECT name, state FROM files WHERE table_name=?", (table,)
+        ):
+            (vanished if row["state"] == "vanished" else known).add(row["name"])
+        return known, vanished
 
     def _newest_s(self, table: str) -> float | None:
         """The greatest timestamp that a table was told of, as far as that is known."""

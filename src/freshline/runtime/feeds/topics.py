@@ -121,6 +121,7 @@ class TopicListing:
         topic: To look at.
         known: Names of the ranges that the table was told of, lost ones included.
         newest_s: The greatest timestamp among them; None before the first.
+        vanished: Names of ranges that it was told of and could not read.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class TopicListing:
         topic: Topic,
         known: Iterable[str] = (),
         newest_s: float | None = None,
+        vanished: Iterable[str] = (),
     ) -> None:
         assert isinstance(feed.settings, KafkaSource)
         self.feed = feed
@@ -142,6 +144,10 @@ class TopicListing:
         self._newest_s = newest_s
         self._floors: dict[int, int] = {}
         self._cut_back: dict[int, int] = {}
+        # First of all: what was left of them may have been told again, under names of its own.
+        for each in map(parsed, vanished):
+            self._tell(each)
+            self._told[each.topic_id].remove(each)
         for name in known:
             self._tell(parsed(name))
 

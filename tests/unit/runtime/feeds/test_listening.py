@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from freshline.executor.records import FeedFile
 from freshline.executor.topic import PartitionLook, TopicLook
 from freshline.project.model import KafkaSource
 from freshline.runtime.feeds.listening import Listening
@@ -20,22 +21,23 @@ from tests.support.shop import PATIENCE_S, Shop, made_project
 class Growing:
     """An executor, and its one topic of so many records."""
 
-    def __init__(self, end):
+    def __init__(self, end, earliest=0):
         self.end = end
+        self.earliest = earliest
 
     def topic(self, _):
         return self
 
     def look(self):
-        return TopicLook("A", {0: PartitionLook(0, self.end)})
+        return TopicLook("A", {0: PartitionLook(self.earliest, self.end)})
 
     def last_record_s(self, _partition, _start, to):
         return float(to - 1)
 
 
-def growing(end: int) -> Any:
+def growing(end: int, earliest: int = 0) -> Any:
     """Of an executor only topics are asked here."""
-    return Growing(end)
+    return Growing(end, earliest)
 
 
 @pytest.fixture
@@ -63,6 +65,24 @@ def test_what_was_told_before_a_restart_of_spark_is_told_once(project, tmp_path)
     assert not listening.is_outdated(after[1])
     assert warehouse._on_message(*before) == []
     assert listening.unheard == {"orders"}
+    journal.close()
+
+
+def test_what_is_left_of_a_range_that_vanished_is_told_after_a_restart(project, tmp_path):
+    """Retention took a part of it, and the run ended before it looked again."""
+    journal = Journal(tmp_path / "journal.db", create=True)
+    ledger = Ledger(journal)
+    for name in ("A/0:0-1000", "A/0:1000-1500"):
+        ledger.file_arrived("orders", FeedFile(name, 0, 900.0, 900.0), 1000.0)
+    ledger.file_unreadable("orders", "A/0:0-1000", "vanished", 0, "some offsets are gone", None)
+    journal.flush()
+    inbox: queue.Queue = queue.Queue()
+    listening = Listening(project, ledger, inbox.put, once=True)
+    listening.start_topics(growing(1500, earliest=100))
+    _, heard = inbox.get(timeout=PATIENCE_S)
+    listening.stop()
+    assert [file.name for file in heard.files] == ["A/0:100-1000"]
+    assert heard.topic.lost_names == ["A/0:0-100"]
     journal.close()
 
 

@@ -45,11 +45,13 @@ def partition(end):
     return PartitionLook(0, end)
 
 
-def listing(topic, known=(), starting="earliest", newest_s=None, on_new_topic="refuse"):
+def listing(
+    topic, known=(), starting="earliest", newest_s=None, on_new_topic="refuse", vanished=()
+):
     source = KafkaSource("h:1", "orders", starting, None, on_new_topic)
     place = Place("freshline.yml", 3)
     feed = Feed("f", "kafka", "", "json", {}, "id INT", None, None, place, source)
-    return TopicListing(feed, "t", topic, known, newest_s)
+    return TopicListing(feed, "t", topic, known, newest_s, vanished)
 
 
 def told(news):
@@ -120,6 +122,26 @@ def test_what_vanished_is_told_again_as_far_as_it_is_there():
     news = looked.news(NOW_S)
     assert told(news) == [("A/0:6-8,1:0-4", 7.0)]
     assert [each.name for each in news.lost] == ["A/0:0-6"]
+
+
+@pytest.mark.parametrize("starting", ["earliest", "latest"])
+@pytest.mark.parametrize(
+    ("vanished", "known", "files", "lost"),
+    [
+        (["A/0:2-5"], [], ["A/0:4-9"], ["A/0:2-4"]),
+        (["A/0:2-5"], ["A/0:5-7"], ["A/0:4-5", "A/0:7-9"], ["A/0:2-4"]),
+        # The run before looked again: what was left is known by names of its own.
+        (["A/0:2-5"], ["A/0:2-4", "A/0:4-5", "A/0:5-9"], [], []),
+        (["A/0:2-5", "A/0:5-7"], ["A/0:2-4", "A/0:4-6"], ["A/0:6-9"], []),
+    ],
+)
+def test_what_vanished_is_told_again_after_a_restart(starting, vanished, known, files, lost):
+    topic = Scripted(9)
+    topic.stands(p0=(4, 9))
+    for each in (vanished, vanished[::-1]):
+        news = listing(topic, known, starting, 1.0, vanished=each).news(NOW_S)
+        assert [file.name for file in news.files] == files
+        assert news.lost_names == lost
 
 
 def test_a_topic_made_again_is_read_from_its_first_offset():
