@@ -253,6 +253,29 @@ def test_a_parquet_column_of_another_meaning_is_told(place, shop):
     assert row == {"n": 5, "d": None, "l": [-32768, 32767, None], "s": {"x": 7}}
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_an_unsigned_number_that_a_double_would_not_show_is_told(dictionary, shop):
+    folder = shop.feed("f", "parquet", "n DOUBLE, s STRUCT<x: DOUBLE>")
+    shop.table("t", "SELECT * FROM STREAM f")
+    bad = {
+        "unsigned": {"n": pa.array([2**32 - 1], pa.uint32())},
+        "struct": {"s": pa.array([{"x": 2**31}], pa.struct([("x", pa.uint32())]))},
+    }
+    for name, columns in bad.items():
+        pq.write_table(pa.table(columns), folder / name, use_dictionary=dictionary)
+    good = {
+        "n": pa.array([7], pa.uint32()),
+        "s": pa.array([{"x": 2**31 - 1}], pa.struct([("x", pa.uint32())])),
+    }
+    pq.write_table(pa.table(good), folder / "good", use_dictionary=dictionary)
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "good", *bad)
+    assert [each for each, _ in caught.value.files] == list(bad)
+    shop.load("t", "good")
+    (row,) = shop.rows("t")
+    assert row == {"n": 7.0, "s": {"x": float(2**31 - 1)}}
+
+
 def test_a_column_that_the_folders_have_is_not_null(shop):
     schema = "id BIGINT, day DATE, note STRING"
     folder = shop.feed("f", "parquet", schema)

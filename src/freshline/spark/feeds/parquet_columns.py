@@ -43,7 +43,7 @@ NANOSECONDS = (
 )
 """What is wrong with a column, where Spark itself says that INT64 is no TIMESTAMP."""
 _UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
-    32: (ByteType, ShortType, IntegerType),
+    32: (ByteType, ShortType, IntegerType, DoubleType),
     64: _WHOLE,
 }
 """By bits of an unsigned number: types in which the upper half of its numbers is negative."""
