@@ -276,6 +276,35 @@ def test_an_unsigned_number_that_a_double_would_not_show_is_told(dictionary, sho
     assert row == {"n": 7.0, "s": {"x": float(2**31 - 1)}}
 
 
+def test_bytes_that_stand_for_a_decimal_are_no_text(shop):
+    """As programs of Java write decimals; pyarrow writes them with a fixed length."""
+    folder = shop.feed("f", "parquet", "t STRING, s STRUCT<x: STRING>")
+    shop.table("t", "SELECT * FROM STREAM f")
+    jvm = shop.session._jvm
+    parquet, data = jvm.org.apache.parquet, bytearray(b"09")
+    binary = "optional binary {} {};"
+    bad = {"decimal": "(DECIMAL(9,2))", "bson": "(BSON)"}
+    for name, kind in {**bad, "text": "(STRING)", "plain": ""}.items():
+        columns = binary.format("t", kind) + f"optional group s {{{binary.format('x', kind)}}}"
+        schema = parquet.schema.MessageTypeParser.parseMessageType(f"message m {{{columns}}}")
+        path = jvm.org.apache.hadoop.fs.Path(str(folder / name))
+        writer = parquet.hadoop.example.ExampleParquetWriter.builder(path).withType(schema).build()
+        group = parquet.example.data.simple.SimpleGroup(schema)
+        group.add("t", parquet.io.api.Binary.fromConstantByteArray(data))
+        group.addGroup("s").add("x", parquet.io.api.Binary.fromConstantByteArray(data))
+        writer.write(group)
+        writer.close()
+    with pytest.raises(UnreadableFilesError) as caught:
+        shop.load("t", "text", "plain", *bad)
+    assert dict(caught.value.files) == {
+        name: f"column t is {what} and no STRING; column s.x is {what} and no STRING:"
+        " declare it as it is in the feed's `schema:`"
+        for name, what in (("decimal", "DECIMAL(9,2)"), ("bson", "BSON"))
+    }
+    shop.load("t", "text", "plain")
+    assert shop.rows("t") == [{"t": "09", "s": {"x": "09"}}] * 2
+
+
 def test_a_column_that_the_folders_have_is_not_null(shop):
     schema = "id BIGINT, day DATE, note STRING"
     folder = shop.feed("f", "parquet", schema)

@@ -85,6 +85,11 @@ def message(reason: str | None, name: str = "N") -> str | None:
     return f"{named}: declare it as it is in the feed's `schema:`"
 
 
+@pytest.mark.parametrize("array", [pa.array([b"x"]), pa.array(["x"]).dictionary_encode(), CENTS])
+def test_bytes_that_spark_takes_for_a_text_or_refuses_itself_are_not_told(array):
+    assert told(array, StringType()) is None
+
+
 @pytest.mark.parametrize("as_integer", [False, True])
 @pytest.mark.parametrize(("array", "kind", "reason"), TOP)
 def test_a_column(array, kind, reason, as_integer):

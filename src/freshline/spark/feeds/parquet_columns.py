@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 
 from freshline.delta.stores import arrow_store
 from freshline.project.sections.reader_options import option
+from freshline.spark.feeds.exact import TEXT_TYPES
 from freshline.spark.feeds.reader import FeedReader
 
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
@@ -152,7 +153,7 @@ def _matters(kind: DataType, *, inferred: bool) -> bool:
         return any(_matters(each, inferred=inferred) for each in (kind.keyType, kind.valueType))
     if isinstance(kind, TimestampNTZType):
         return inferred
-    return isinstance(kind, (*_WHOLE, *_REAL, DateType))
+    return isinstance(kind, (*_WHOLE, *_REAL, *TEXT_TYPES, DateType))
 
 
 def _columns(
@@ -190,8 +191,10 @@ def _what_else(column: Any, kind: DataType, *, inferred: bool) -> str | None:
     """What a column stands for that its type in the schema cannot hold; None: it can."""
     told = json.loads(column.logical_type.to_json())
     name = told["Type"]
+    if isinstance(kind, TEXT_TYPES):
+        return _no_text(told) if column.physical_type == "BYTE_ARRAY" else None
     if name == "Decimal" and told["scale"] > 0 and isinstance(kind, (*_WHOLE, *_REAL, DateType)):
-        return f"DECIMAL({told['precision']},{told['scale']})"
+        return _decimal(told)
     if name == "Int" and not told["isSigned"]:
         bits = told["bitWidth"]
         if isinstance(kind, _UNSIGNED_INTO.get(bits, ())):
@@ -205,6 +208,18 @@ def _what_else(column: Any, kind: DataType, *, inferred: bool) -> str | None:
     if inferred and isinstance(kind, TimestampNTZType):
         return "a TIMESTAMP" if name == "Timestamp" and told["isAdjustedToUTC"] else None
     return None
+
+
+def _no_text(told: Mapping[str, Any]) -> str | None:
+    """What a column of bytes stands for, where Spark would take something else for a text.
+
+    Bytes of a fixed length are none to it.
+    """
+    return {"Decimal": _decimal, "BSON": lambda _: "BSON"}.get(told["Type"], lambda _: None)(told)
+
+
+def _decimal(told: Mapping[str, Any]) -> str:
+    return f"DECIMAL({told['precision']},{told['scale']})"
 
 
 def _has_nanoseconds(column: Any) -> bool:
