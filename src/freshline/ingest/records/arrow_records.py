@@ -278,7 +278,13 @@ def _items(maps: pa.MapArray) -> pa.Array:
 
 
 def _check_inside(column: Column, array: pa.Array, start: int) -> None:
-    """NOT NULL fields of structs, wherever they are nested."""
+    """Keys of maps, and NOT NULL fields of structs, wherever they are nested."""
+    if _has_map(column.type) and _has_key_twice(array):
+        raise Refusal(
+            "bad-record",
+            f"column {column.name}: a key stands twice in a MAP",
+            start + _first(array, _has_key_twice),
+        )
     if not _has_not_null(column.type):
         return
     for index, value in enumerate(array.to_pylist()):
@@ -289,6 +295,30 @@ def _check_inside(column: Column, array: pa.Array, start: int) -> None:
                 f"column {column.name}{where}: null where the schema says NOT NULL",
                 start + index,
             )
+
+
+def _has_map(type_: Type) -> bool:
+    if type_.kind == "map" or (type_.element is not None and _has_map(type_.element)):
+        return True
+    return any(_has_map(field.type) for field in type_.fields)
+
+
+def _has_key_twice(array: pa.Array) -> bool:
+    """Whether a map has a key twice, at any depth: readers take the first, or the last of them."""
+    if pa.types.is_struct(array.type):
+        return any(map(_has_key_twice, array.flatten()))
+    if pa.types.is_list(array.type):
+        return _has_key_twice(array.flatten())
+    if not pa.types.is_map(array.type):
+        return False
+    array = array.drop_null()
+    if not len(array):
+        return False
+    offsets = array.offsets.to_numpy()
+    keys = array.keys.slice(offsets[0], offsets[-1] - offsets[0]).dictionary_encode()
+    maps = np.repeat(np.arange(len(array), dtype=np.int64), np.diff(offsets))
+    pairs = maps * len(keys.dictionary) + keys.indices.to_numpy(zero_copy_only=False)
+    return len(np.unique(pairs)) < len(pairs) or _has_key_twice(_items(array))
 
 
 def _has_not_null(type_: Type) -> bool:

@@ -387,6 +387,7 @@ WIDE = Decimal(15 * 10**23)
 """Times 10 to 18 it is, in the last 128 bits, a number that a DECIMAL(38,18) holds."""
 WIDER = Decimal(2**238 + 10**18)
 """The same in the last 256 bits."""
+DEEP_MAPS = pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.map_(pa.string(), pa.int32())))]))
 FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
 
 
@@ -405,6 +406,11 @@ FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
          (422, "column x: 1500000000000 is no DECIMAL(38,30)", 0)),
         (pa.array([[Decimal(1)], [WIDE]], pa.list_(pa.decimal128(38, 0))), "ARRAY<DECIMAL(38,18)>",
          (422, "column x: a list is no ARRAY<DECIMAL(38,18)>", 1)),
+        (pa.array([[("a", 1)], [("b", 1), ("a", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
+         "MAP<STRING, INT>", (422, "column x: a key stands twice in a MAP", 1)),
+        (pa.array([[{"m": None}], [{"m": [("a", [("b", 1), ("b", 1)])]}]], DEEP_MAPS),
+         "ARRAY<STRUCT<m: MAP<STRING, MAP<STRING, INT>>>>",
+         (422, "column x: a key stands twice in a MAP", 1)),
         (pa.array([1], pa.timestamp("us")), "TIMESTAMP",
          (422, "column x: Arrow's timestamp[us] is no TIMESTAMP", None)),
         (pa.array([1, None]), "BIGINT NOT NULL",
@@ -436,6 +442,18 @@ FAR_LIST = "column x: Arrow's list<item: timestamp[us]>"
 )  # fmt: skip
 def test_arrow_that_does_not_fit_is_refused(array, ddl, expected):
     assert refusal(f"x {ddl}", ipc(pa.table({"x": array})), ARROW) == expected
+
+
+def test_maps_with_the_keys_of_others_are_taken():
+    maps = pa.array([[("a", 1), ("b", 2)], None, [("b", 1), ("a", 1)], []],
+                    pa.map_(pa.string(), pa.int32()))  # fmt: skip
+    for array in (maps, maps.slice(1), maps.slice(0, 2), maps.slice(3)):
+        rows = stored("x MAP<STRING, INT>", ipc(pa.table({"x": array})), ARROW)
+        assert [row["x"] for row in rows] == array.to_pylist()
+    lists = pa.array([[], None, [None], [[]], [[("a", 1)], [("a", 1)]]], pa.list_(maps.type))
+    for array in (lists, lists.slice(0, 2), lists.slice(2)):
+        rows = stored("x ARRAY<MAP<STRING, INT>>", ipc(pa.table({"x": array})), ARROW)
+        assert [row["x"] for row in rows] == array.to_pylist()
 
 
 def test_what_stands_behind_an_arrow_stream_is_refused():
