@@ -98,6 +98,45 @@ def test_a_file_that_ends_too_early_is_told_and_holds_up_no_other(file_format, e
     assert [row["id"] for row in shop.rows("t")] == [1]
 
 
+WITHIN = (
+    "id BIGINT, s STRUCT<a: INT NOT NULL, b: STRUCT<c: INT NOT NULL>>,"
+    " l ARRAY<STRUCT<x: INT NOT NULL>>, m MAP<STRING, STRUCT<y: INT NOT NULL>>"
+)
+FITTING = [
+    {"id": 1, "s": {"a": 1, "b": {"c": 2}}, "l": [{"x": 1}, None], "m": {"a": {"y": 1}, "b": None}},
+    {"id": 2, "s": None, "l": None, "m": None},
+    {"id": 3, "s": {"a": 1}, "l": [], "m": {}},
+]
+MISFITS = {
+    '{"id": 4, "s": {"b": {"c": 2}}}': "column s.a is null where the schema says NOT NULL",
+    '{"id": 5, "s": {"a": 1, "b": {}}}': "column s.b.c is null where the schema says NOT NULL",
+    '{"id": 6, "l": [{"x": 1}, {}]}': "column l[].x is null where the schema says NOT NULL",
+    '{"id": 7, "m": {"k": {}}}': "column m.values[].y is null where the schema says NOT NULL",
+    '{"id": 8, "s": {}, "l": [{}]}': "column s.a, l[].x is null where the schema says NOT NULL",
+}
+
+
+def test_a_null_within_a_value_where_the_schema_says_not_null_is_rejected(shop):
+    folder = shop.feed("f", "json", WITHIN)
+    shop.table("t", "SELECT id FROM STREAM f")
+    lines = [*map(json.dumps, FITTING), *MISFITS]
+    (folder / "a.json").write_text("\n".join(lines))
+    assert shop.load("t", "a.json").rejected_rows == len(MISFITS)
+    assert sorted(row["id"] for row in shop.rows("t")) == [1, 2, 3]
+    told = {row["record"]: row["reason"] for row in shop.rows("t__rejected")}
+    assert told == MISFITS
+
+
+def test_a_null_within_a_value_of_a_parquet_file_is_rejected(shop):
+    folder = shop.feed("f", "parquet", WITHIN)
+    shop.table("t", "SELECT id FROM STREAM f")
+    inner = pa.map_(pa.string(), pa.struct([("y", pa.int32())]))
+    maps = pa.array([[("a", {"y": 1}), ("b", None)], None, [("a", {"y": None})]], inner)
+    pq.write_table(pa.table({"id": [1, 2, 3], "m": maps}), folder / "a.parquet")
+    assert shop.load("t", "a.parquet").rejected_rows == 1
+    assert sorted(row["id"] for row in shop.rows("t")) == [1, 2]
+
+
 def test_a_column_may_have_the_name_of_sparks_own(shop):
     folder = shop.feed("f", "json", "id BIGINT, _metadata STRING")
     shop.table("t", "SELECT * FROM STREAM f")

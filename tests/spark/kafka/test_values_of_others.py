@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 FEEDS = """\
   json_feed:
     {{kind: kafka, servers: "{servers}", topic: {topic}-json, schema: "id BIGINT, n TINYINT,
-      p DECIMAL(9,2), at TIMESTAMP, note STRING"}}
+      p DECIMAL(9,2), at TIMESTAMP, note STRING, s STRUCT<a: INT NOT NULL>"}}
   csv_feed:
     {{kind: kafka, servers: "{servers}", topic: {topic}-csv, format: csv, schema: "id BIGINT,
       p DECIMAL(9,2), note STRING"}}
@@ -39,6 +39,7 @@ JSON: list[tuple[str | bytes | None, tuple | str]] = [
     ('{"id": 16, "n": 200}', "column n: 200 is no TINYINT"),
     ('{"id": 17, "p": "12,50"}', 'column p: "12,50" is no DECIMAL(9,2): a comma'),
     ('{"id": 18, "at": 1767225600000}', "column at: 1767225600000 is no TIMESTAMP: a json number"),
+    ('{"id": 22, "s": {}}', "column s.a is null where the schema says NOT NULL"),
     (b'{"id": 19, "note": "caf\xe9"}', "no text in UTF-8"),
     (b'\x00\x00\x00\x00\x01{"id": 20}', "no JSON"),
     (None, "no value"),

@@ -8,7 +8,7 @@ and its record does not fit (docs/design/0310).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -278,6 +278,37 @@ def _fits(
     elif type(kind) in rules:
         found = rules[type(kind)](value, kind)
     return found and f"({value} IS NULL OR {found})"
+
+
+def nulls_within(
+    value: str, kind: DataType, shown: str, depth: int = 0
+) -> Iterator[tuple[str, str]]:
+    """The fields within a value of which the schema says NOT NULL, and that a reader leaves NULL.
+
+    Args:
+        value: SQL of it.
+        kind: Its type.
+        shown: What people call it.
+        depth: Of lambdas around it.
+
+    Yields:
+        What people call a field, and SQL that says whether it is NULL where what it is in is not;
+        that is never NULL.
+    """
+    inner = f"x{depth}"
+    if isinstance(kind, StructType):
+        for each in kind:
+            name, path = f"{value}.{backquoted(each.name)}", f"{shown}.{each.name}"
+            if not each.nullable:
+                yield path, f"({value} IS NOT NULL AND {name} IS NULL)"
+            yield from nulls_within(name, each.dataType, path, depth)
+    elif isinstance(kind, ArrayType):
+        for path, is_null in nulls_within(inner, kind.elementType, f"{shown}[]", depth + 1):
+            yield path, f"coalesce(exists({value}, {inner} -> {is_null}), false)"
+    elif isinstance(kind, MapType):
+        for what, within in (("keys", kind.keyType), ("values", kind.valueType)):
+            for path, is_null in nulls_within(inner, within, f"{shown}.{what}[]", depth + 1):
+                yield path, f"coalesce(exists(map_{what}({value}), {inner} -> {is_null}), false)"
 
 
 def _widened(kind: DataType, wider: Mapping[type[DataType], DataType]) -> DataType:

@@ -35,6 +35,7 @@ def reason(
     nulls: Sequence[str],
     backslashed: Sequence[str],
     feed: Feed,
+    within: Sequence[str] = (),
 ) -> str:
     """Why the record was rejected, in one line.
 
@@ -45,9 +46,10 @@ def reason(
         nulls: Columns that are null in what Spark made of the record.
         backslashed: Columns whose quotes were escaped by a backslash.
         feed: Where the record comes from.
+        within: Fields within columns that are null and must not be.
     """
     if text is None:
-        forbidden = [f.name for f in schema if not f.nullable and f.name in nulls]
+        forbidden = [f.name for f in schema if not f.nullable and f.name in nulls] + [*within]
         if forbidden:
             return f"column {', '.join(forbidden)} is null where the schema says NOT NULL"
         if not backslashed:

@@ -37,7 +37,7 @@ from freshline.spark.engine.errors import one_line
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import location
 from freshline.spark.engine.session import is_local
-from freshline.spark.feeds.exact import TEXT_TYPES, ExactColumns
+from freshline.spark.feeds.exact import TEXT_TYPES, ExactColumns, nulls_within
 from freshline.sql.strategy import APPEND_FILES
 from freshline.sql.text.reads import backquoted, string_literal
 from freshline.sql.text.tokens import tokens
@@ -255,9 +255,21 @@ class FeedReader:
         conditions = [f"{name} IS NULL" for name in needed]
         if self.feed.format in _TEXT_FORMATS:
             conditions.append(f"{backquoted(CORRUPT)} IS NOT NULL")
+        conditions += self.nulls_within(schema).values()
         conditions += self.backslashed(schema).values()
         conditions += [self._header(schema)] if self._may_have_header(schema) else []
         return " OR ".join(conditions) or None
+
+    def nulls_within(self, schema: StructType) -> dict[str, str]:
+        """SQL by field within a column that says whether it is NULL where the schema forbids it.
+
+        None of them is NULL.
+        """
+        return {
+            path: is_null
+            for each in schema
+            for path, is_null in nulls_within(backquoted(each.name), each.dataType, each.name)
+        }
 
     def _may_have_header(self, schema: StructType) -> bool:
         """Whether a line of the columns' names would be a row, and nobody says that it is one.

@@ -155,12 +155,17 @@ class RejectedRows:
             F.when(F.expr(condition), F.lit(name))
             for name, condition in self._reader.backslashed(schema).items()
         ]
+        within = [
+            F.when(F.expr(is_null), F.lit(path))
+            for path, is_null in self._reader.nulls_within(schema).items()
+        ]
         found = records.filter(misfit).select(
             path.alias("path"),
             line.alias("line"),
             text.alias("text"),
             F.array_compact(F.array(*names_of_nulls)).alias("nulls"),
             F.array_compact(F.array(*backslashed)).alias("backslashed"),
+            F.array_compact(F.array(*within)).alias("within"),
             F.to_json(F.struct(*columns)).alias("parsed"),
         )
         first = found.limit(MOST_EXPLAINED_ROWS + 1).collect()
@@ -198,7 +203,7 @@ class RejectedRows:
             for row, (line, as_it_stands) in zip(group, lines, strict=True):
                 text = row["text"]
                 columns = row["nulls"], row["backslashed"]
-                why = reason(text, schema, *columns, feed)
+                why = reason(text, schema, *columns, feed, row["within"])
                 record = row["parsed"] if text is None else text
                 explained.append((why, name, line, as_it_stands or record))
         return sorted(explained, key=lambda entry: (entry[1], entry[2] or 0))
