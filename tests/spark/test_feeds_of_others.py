@@ -5,11 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from freshline.executor.records import UnreadableFilesError
 from tests.support.places import PLACES, on_this_machine
@@ -96,6 +99,23 @@ def test_a_file_that_ends_too_early_is_told_and_holds_up_no_other(file_format, e
     assert [name for name, _ in caught.value.files][:2] == names[:2]
     shop.load("t", "good")
     assert [row["id"] for row in shop.rows("t")] == [1]
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "A.JSON.GZ": gzip.compress,
+    "B.JSON.BZ2": bz2.compress,
+    "C.Zst": zstandard.compress,
+    "D.JSON.DEFLATE": zlib.compress,
+}
+
+
+def test_a_packed_file_is_unpacked_in_whatever_letters_its_ending_is(shop):
+    folder = shop.feed("f", "json", "id BIGINT")
+    shop.table("t", "SELECT * FROM STREAM f")
+    for number, (name, pack) in enumerate(PACKED.items(), start=1):
+        (folder / name).write_bytes(pack(f'{{"id": {number}}}\n{{"id": {number}0}}\n'.encode()))
+    assert shop.load("t", *PACKED).rejected_rows == 0
+    assert sorted(row["id"] for row in shop.rows("t")) == [1, 2, 3, 4, 10, 20, 30, 40]
 
 
 WITHIN = (
