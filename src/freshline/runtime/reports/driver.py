@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from freshline.core.errors import FreshlineError, UserError
 from freshline.core.events import TrackReserved
 from freshline.core.scheduler import Scheduler
 from freshline.delta.log import last_commit
@@ -40,7 +39,6 @@ from freshline.runtime.journal.store import Journal
 from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
 from freshline.runtime.reports.in_progress import (
     LATENESS,
-    MOST_FAILURES,
     Order,
     Promise,
     ReportInProgress,
@@ -150,9 +148,7 @@ class Reports:
         self._tables_idle = True
         if self._off:
             return True
-        to_make = any(
-            live.has_data and live.failures < MOST_FAILURES for live in self._live.values()
-        )
+        to_make = any(live.has_data and not live.failed_often for live in self._live.values())
         return not (to_make or self._running) and self._look_s != float("-inf")
 
     def next_wakeup_s(self) -> float:
@@ -491,13 +487,10 @@ class Reports:
 
     def _failed(self, live: ReportInProgress, error: Exception, now_s: float) -> None:
         live.pause(now_s)
-        hopeless = isinstance(error, UserError) or (
-            isinstance(error, FreshlineError) and error.code == "window-overtaken"
-        )
         note(self._journal, live.name, error=told(error))
         live.probing = False
         self._resubmit(live)
-        if hopeless or live.is_hopeless(now_s):
+        if live.is_hopeless(error, now_s):
             note(self._journal, live.name, state=GIVEN_UP, planned="[]")
             self._forget(live)
             self._notice(f"report {live.name} is given up: {told(error)}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from freshline.core.errors import FreshlineError
+from freshline.core.errors import FreshlineError, UserError
 from freshline.core.model import Table
 from freshline.executor.report_records import Window
 from freshline.project.model import TableDef
@@ -169,13 +169,22 @@ class ReportInProgress:
         pause_s = _FIRST_PAUSE_S * 2.0 ** min(self.failures - 1, 30)
         self.not_before_s = now_s + min(pause_s, _LONGEST_PAUSE_S)
 
-    def is_hopeless(self, now_s: float) -> bool:
-        """Whether it failed so often that it is given up.
+    @property
+    def failed_often(self) -> bool:
+        """Whether it failed so often, one time after another, that it may go on to fail."""
+        return self.failures >= MOST_FAILURES
 
-        Not before its deadline: a store that does not answer for some minutes is no reason to
-        give up a result that is wanted tomorrow.
+    def is_hopeless(self, error: Exception, now_s: float) -> bool:
+        """Whether it is given up for ``error``: it cannot be made, or failed often and is late.
+
+        Before its deadline a store that does not answer for some minutes is no reason to give
+        up a result that is wanted tomorrow.
         """
-        return self.failures >= MOST_FAILURES and now_s > self.wanted.deadline_s
+        if isinstance(error, UserError):
+            return True
+        if isinstance(error, FreshlineError) and error.code == "window-overtaken":
+            return True
+        return self.failed_often and now_s > self.wanted.deadline_s
 
     def lateness(self, now_s: float) -> str | None:
         """Why the deadline is missed by a result of now; None: it is met.
