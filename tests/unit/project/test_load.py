@@ -263,6 +263,16 @@ def test_a_link_to_nothing_is_no_table_less(root):
     assert (caught.value.code, str(caught.value.where)) == ("unreadable-file", "tables/late.sql")
 
 
+def test_an_option_overrides_that_of_a_merged_mapping(root):
+    more = "kind: files, path: more, format: csv, schema: a INT"
+    with (root / "freshline.yml").open("a") as file:
+        file.write(f"  old: {{{more}, options: &csv {{nullValue: 0}}}}\n")
+        file.write(f"  more: {{{more}, options: {{<<: *csv, nullValue: -1, header: yes}}}}\n")
+    feeds = load_project(root).feeds
+    assert feeds["old"].options["nullValue"] == "0"
+    assert feeds["more"].options["nullValue"] == "-1"
+
+
 def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_cost(root):
     settings = (root / "freshline.yml").read_text()
     (root / "freshline.yml").write_text(

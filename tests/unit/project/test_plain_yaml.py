@@ -159,6 +159,14 @@ def test_words_as_they_are_written():
     assert words == ["010", None, "yes", None]
 
 
+def test_the_word_of_a_key_that_overrides_a_merged_one_is_its_own():
+    text = "a: &x {b: 0, c: 1}\nd: {<<: *x, b: -1}\ne:\n  b: 010\n  <<: [{b: 3}, *x]\n"
+    file = YamlFile(Path("x.yml"), text=text)
+    words = {path: file.word(tuple(path)) for path in ("ab", "db", "dc", "eb", "ec")}
+    assert words == {"ab": "0", "db": "-1", "dc": "1", "eb": "010", "ec": "1"}
+    assert (file.place(("d", "b")).line, file.place(("e", "b")).line) == (2, 4)
+
+
 @given(st.lists(WORDS))
 def test_texts_that_we_write_are_read_back_as_texts(words):
     assert YamlFile(Path("x.yml"), text=written({"a": words})).data == {"a": words}

@@ -201,7 +201,8 @@ def _why_unread(error: Exception) -> tuple[str, str]:
 
 def _child(node: yaml.Node | None, key: Hashable) -> tuple[yaml.Node, int] | None:
     if isinstance(node, yaml.MappingNode):
-        for key_node, value_node in node.value:
+        # Read, a mapping has what `<<` merges into it in front; its own pairs come last and win.
+        for key_node, value_node in reversed(node.value):
             if key_node.value == str(key):
                 return value_node, key_node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
