@@ -16,7 +16,8 @@ from pathlib import Path
 from freshline.core.errors import UserError, UserErrors
 from freshline.project.asked import arrival_faults
 from freshline.project.graph import circles, parents_first
-from freshline.project.model import Feed, Project, TableDef
+from freshline.project.model import CatalogSettings, Feed, Project, TableDef
+from freshline.project.names import Scope
 from freshline.project.references import References
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.alerts import read_alerts
@@ -50,6 +51,7 @@ _PROJECT_RULE = (
     " specification itself"
 )
 PROJECT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+Key = tuple[str, ...]
 PROJECT_NAME_RULE = "a project's name is letters from A to Z, digits, _, . and -"
 
 
@@ -228,7 +230,7 @@ def assembled(
         *references.warnings,
         *feeds_.unread_feeds(feeds, {table.feed for table in tables if table.feed}),
         *_volatile(tables),
-        *_roundabout(tables, storage),
+        *_roundabout(tables, storage, catalog),
         *_unneeded([by_name[each] for each in order], scheduler.objective),
     ]
     project = Project(
@@ -356,15 +358,35 @@ def _volatile(tables: list[TableDef]) -> list[str]:
 _ASKED = {"clock": "the clock", "chance": "chance or the place where it runs"}
 
 
-def _roundabout(tables: list[TableDef], storage: str) -> list[str]:
-    """Tables of the project that are read by their path, behind the scheduler's back."""
-    return [
+def _roundabout(tables: list[TableDef], storage: str, catalog: CatalogSettings | None) -> list[str]:
+    """Tables of the project that are read by their path or by a catalog, behind its back."""
+    by_path = [
         f"{table.place}: table {table.name} reads {static.name}, which is in this project's own "
         "storage: by its path it counts as static, by its name it would be kept fresh"
         for table in tables
         for static in table.statics
         if static.path is not None and f"{static.path}/".startswith(f"{storage}/")
     ]
+    own = {} if catalog is None else _catalog_names(tables, catalog)
+    by_catalog = [
+        f"{table.place}: table {table.name} reads {static.name}, which is this project's own"
+        f" {own[parts]}: by its name in the catalog it counts as static, as {own[parts]} it would"
+        " be kept fresh"
+        for table in tables
+        for static in table.statics
+        if static.path is None and (parts := Scope().full(_parts(static.name))) in own
+    ]
+    return by_path + by_catalog
+
+
+def _catalog_names(tables: list[TableDef], catalog: CatalogSettings) -> dict[Key, str]:
+    """The project's tables by the whole names that they are registered by, in lower case."""
+    schema = (catalog.name, *catalog.database.split("."))
+    return {tuple(map(str.lower, (*schema, each.name))): each.name for each in tables}
+
+
+def _parts(name: str) -> Key:
+    return tuple(each.name.lower() for each in tokens(name) if each.is_name)
 
 
 def _unneeded(tables: list[TableDef], objective: str) -> list[str]:

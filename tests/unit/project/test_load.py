@@ -273,6 +273,22 @@ def test_an_option_overrides_that_of_a_merged_mapping(root):
     assert feeds["more"].options["nullValue"] == "-1"
 
 
+def test_a_table_of_its_own_by_its_name_in_the_catalog_is_warned_of(root):
+    with (root / "freshline.yml").open("a") as file:
+        file.write("catalog: {database: Shop}\n")
+    (root / "tables" / "odd.sql").write_text(
+        "CREATE MATERIALIZED VIEW odd AS SELECT i.* FROM items i\n"
+        "  JOIN shop.Orders o USING (id) JOIN spark_catalog.shop.pages p USING (id)\n"
+        "  JOIN other.orders q USING (id) JOIN shop.nothing n USING (id);\n"
+    )
+    told = [each for each in load_project(root).warnings if "catalog it" in each]
+    assert told == [
+        f"tables/odd.sql:1: table odd reads {name}, which is this project's own {own}: by its name"
+        f" in the catalog it counts as static, as {own} it would be kept fresh"
+        for name, own in (("shop.Orders", "orders"), ("spark_catalog.shop.pages", "pages"))
+    ]
+
+
 def test_downstream_without_anybody_downstream_is_warned_of_under_the_objective_cost(root):
     settings = (root / "freshline.yml").read_text()
     (root / "freshline.yml").write_text(
