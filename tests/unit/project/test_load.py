@@ -273,6 +273,30 @@ def test_an_option_overrides_that_of_a_merged_mapping(root):
     assert feeds["more"].options["nullValue"] == "-1"
 
 
+def test_what_no_glob_reaches_though_it_looks_so_is_warned_of(root):
+    (root / "tables" / "Loud.SQL").write_text("CREATE STREAMING TABLE a AS SELECT 1")
+    (root / "elsewhere" / "deep").mkdir(parents=True)
+    (root / "tables" / "linked").symlink_to(root / "elsewhere", target_is_directory=True)
+    assert not [each for each in load_project(root).warnings if "linked" in each]
+    (root / "elsewhere" / "deep" / "more.sql").write_text(
+        "CREATE STREAMING TABLE more AS SELECT * FROM STREAM far;\n"
+    )
+    warnings = load_project(root).warnings
+    assert (
+        "tables/Loud.SQL: it is not read, since its name ends in .SQL: rename it to .sql"
+    ) in warnings
+    assert (
+        "tables/linked: ** does not follow this link to a folder: add a glob for what is in it,"
+        " tables/linked/*.sql"
+    ) in warnings
+    settings = (root / "freshline.yml").read_text()
+    named = '  - glob: {include: tables/**}\n  - glob: {include: "tables/linked/*/*.sql"}\n'
+    (root / "freshline.yml").write_text(settings.replace("  - glob: {include: tables/**}\n", named))
+    project = load_project(root)
+    assert project.has_table("more")
+    assert not [each for each in project.warnings if "linked" in each]
+
+
 def test_a_table_of_its_own_by_its_name_in_the_catalog_is_warned_of(root):
     with (root / "freshline.yml").open("a") as file:
         file.write("catalog: {database: Shop}\n")

@@ -59,7 +59,7 @@ class Library:
         statements: Those that could be read, in the order of files and in them.
         declared: Names in statements that could not: readers of such a table need no error.
         files: Every file.
-        warnings: Files without a statement.
+        warnings: Files without a statement, and what no glob reaches.
         lone_views: A view may read no table of the project.
     """
 
@@ -73,9 +73,12 @@ class Library:
 def read_libraries(top: Section, root: Path) -> Library:
     """Reads every file that the globs name; faults go to the section's errors."""
     library = Library([], set(), [], [])
-    for pattern, place in _patterns(top):
+    patterns = _patterns(top)
+    for pattern, place in patterns:
         matched = _matched(pattern, place, root, top.errors)
         library.files.extend(path for path in matched if path not in library.files)
+    if not top.errors:
+        library.warnings += _passed_over([each for each, _ in patterns], root, library.files)
     for path in library.files:
         _read_file(path, os.path.relpath(path, root), library, top.errors)
     return library
@@ -132,7 +135,7 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
             )
         )
         return []
-    wide = f"{pattern}/*" if pattern.endswith("**") else pattern
+    wide = _wide(pattern)
     denied = _denied_folder(root, wide)
     if denied is not None:
         errors.append(
@@ -172,6 +175,44 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
             )
         )
     return matched
+
+
+def _wide(pattern: str) -> str:
+    """The same with the files in all folders."""
+    return f"{pattern}/*" if pattern.endswith("**") else pattern
+
+
+def _passed_over(patterns: list[str], root: Path, files: list[Path]) -> list[str]:
+    """What looks as if globs named it and is not read, a sentence each."""
+    told = []
+    for pattern in patterns:
+        told += [
+            f"{os.path.relpath(path, root)}: it is not read, since its name ends in {path.suffix}:"
+            " rename it to .sql"
+            for path in sorted(root.glob(_wide(pattern)))
+            if path.suffix != ".sql" and path.suffix.lower() == ".sql" and path.is_file()
+        ]
+        told += [
+            f"{os.path.relpath(link, root)}: ** does not follow this link to a folder: add a glob"
+            f" for what is in it, {os.path.relpath(link, root)}/*.sql"
+            for link in _linked_folders(root, pattern)
+            if not any(path.is_relative_to(link) for path in files)
+        ]
+    return list(dict.fromkeys(told))
+
+
+def _linked_folders(root: Path, pattern: str) -> list[Path]:
+    """Links to folders with SQL files, below what ``**`` stands for in a glob."""
+    before, wild, _ = pattern.partition("**")
+    bases = list(root.glob(before) if before else [root]) if wild else []
+    links = [
+        Path(folder, name)
+        for base in bases
+        for folder, names, _ in os.walk(base)
+        for name in sorted(names)
+        if name[0] not in "._" and Path(folder, name).is_symlink()
+    ]
+    return [each for each in links if any(each.glob("**/*.sql"))]
 
 
 def _denied_folder(root: Path, pattern: str) -> OSError | None:
