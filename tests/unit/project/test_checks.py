@@ -34,7 +34,7 @@ def test_the_four_kinds(tmp_path):
         "    - unique: id\n"
         "    - {unique: [id, s], name: pairs, severity: warn}\n"
         "    - {not_null: s, where: id > 3}\n"
-        "    - {accepted_values: s, values: [a, 1, true]}\n"
+        "    - {accepted_values: s, values: [a, 1]}\n"
         "    - {relationships: s, to: Kinds, field: s}\n"
         "    - {relationships: s, to: lake.words, field: s}\n",
     )
@@ -45,9 +45,7 @@ def test_the_four_kinds(tmp_path):
             DataCheck("unique of id", "unique", at[0], ("id",)),
             DataCheck("pairs", "unique", at[1], ("id", "s"), warns=True),
             DataCheck("not_null of s", "not_null", at[2], ("s",), where="id > 3"),
-            DataCheck(
-                "accepted_values of s", "accepted_values", at[3], ("s",), values=("a", 1, True)
-            ),
+            DataCheck("accepted_values of s", "accepted_values", at[3], ("s",), values=("a", 1)),
             DataCheck("relationships of s", "relationships", at[4], ("s",), to="kinds", field="s"),
             DataCheck(
                 "relationships of s", "relationships", at[5], ("s",), to="lake.words", field="s"
@@ -84,3 +82,42 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path):
         "[unknown-table] freshline.yml:15: check 7 of orders refers to the unknown table 'kind'",
         "[bad-value] freshline.yml:15: severity of check 7 of orders is 'bad'",
     ]
+
+
+def test_a_value_that_yaml_reads_as_another_one_is_refused(tmp_path):
+    """Most people mean texts by ``no`` and ``010``; YAML reads FALSE and 8."""
+    checks, errors = read(
+        tmp_path,
+        "  orders:\n"
+        "    - {accepted_values: s, values: [de, no,\n"
+        "        010]}\n"
+        "    - {accepted_values: s, values: [yes, no]}\n"
+        "    - {accepted_values: s, values: [12:30, 0, 0.5, -3]}\n"
+        "    - {accepted_values: s, values: [1, true]}\n",
+    )
+    assert checks is None
+    rule = "true and false stand in a list of their own, and a number begins with no 0"
+    assert errors == [
+        f"[bad-value] freshline.yml:{line}: values of check {at} of orders has {word}, which YAML"
+        f" reads as {value}; {rule}. Write '{word}' where it is a text."
+        for line, at, word, value in [
+            (7, 1, "no", "false"),
+            (8, 1, "010", "8"),
+            (9, 2, "yes", "true"),
+            (9, 2, "no", "false"),
+            (10, 3, "12:30", "750"),
+            (11, 4, "true", "true"),
+        ]
+    ]
+
+
+def test_values_in_quotes_and_lists_of_true_and_false_are_what_they_are(tmp_path):
+    checks, errors = read(
+        tmp_path,
+        "  orders:\n"
+        "    - {accepted_values: s, values: [de, 'no', '010']}\n"
+        "    - {accepted_values: id > 1, values: [true, False]}\n",
+    )
+    assert errors == []
+    assert checks is not None
+    assert [each.values for each in checks["orders"]] == [("de", "no", "010"), (True, False)]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from freshline.core.errors import UserError
 from freshline.project.model import CHECK_KINDS, CheckKind, DataCheck, TableDef
 from freshline.project.names import correction, listed
 from freshline.project.yaml.section import Section
 
 _BELONGS = {"values": "accepted_values", "to": "relationships", "field": "relationships"}
+_PADDED = re.compile(r"[-+]?0[0-9_]|[-+]?[0-9_]+:")
+"""Numbers to YAML: 010 is 8, 0.5 is no such one, and 12:30 is 750."""
 _EXPRESSION = "it is a column or an SQL expression over the table's columns, as a text"
 
 
@@ -127,6 +131,7 @@ def _values(section: Section) -> tuple[str | int | float | bool, ...]:
     if given is None:
         return ()
     if isinstance(given, list) and given and all(isinstance(v, str | int | float) for v in given):
+        _refuse_misread(section, given)
         return tuple(given)
     section.fault(
         "bad-value",
@@ -136,3 +141,22 @@ def _values(section: Section) -> tuple[str | int | float | bool, ...]:
         next_step="Correct the list.",
     )
     return ()
+
+
+def _refuse_misread(section: Section, values: list[str | int | float | bool]) -> None:
+    """An error for each value that YAML takes for another than most people mean: no, 010."""
+    flags = [isinstance(each, bool) for each in values]
+    for at, value in enumerate(values):
+        word = section.file.word((*section.path, "values", at)) or str(value)
+        is_flag = flags[at] and (word.lower() not in ("true", "false") or not all(flags))
+        if not (is_flag or (not isinstance(value, str) and _PADDED.match(word))):
+            continue
+        section.errors.append(
+            UserError(
+                "bad-value",
+                f"values of {section.what} has {word}, which YAML reads as {str(value).lower()}",
+                where=section.file.place((*section.path, "values", at)),
+                rule="true and false stand in a list of their own, and a number begins with no 0",
+                next_step=f"Write '{word}' where it is a text.",
+            )
+        )
