@@ -514,6 +514,14 @@ def test_a_row_without_a_value_passes_neither_not_in_nor_not_between():
     assert without("EqualNullSafe", value, other) == set()
 
 
+@pytest.mark.parametrize("kind", ["And", "Or"])
+def test_and_and_or_have_a_value_though_one_side_has_none(kind):
+    """NULL AND FALSE is FALSE, and NULL OR TRUE is TRUE."""
+    both = Tree(kind, (column(1), column(2)), {})
+    assert not_null(Tree("IsNotNull", (both,), {})) == set()
+    assert not_null(Tree("EqualTo", (both, column(3)), {})) == {3}
+
+
 def test_a_column_of_the_query_around_that_a_subquery_shows_is_one_of_its_own():
     """Spark gives it no name within the subquery; its number is that of the query around."""
     held = {"class": "x.AttributeReference", "num-children": 0, "name": "c", "exprId": {"id": 7}}

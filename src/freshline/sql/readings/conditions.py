@@ -18,7 +18,7 @@ _OPPOSITE = {
 _COMPARISONS = ("EqualTo", "EqualNullSafe", *_OPPOSITE)
 _STRICT = ("EqualTo", *_OPPOSITE, "Like", "RLike", "StartsWith", "EndsWith", "Contains")
 _TOLERANT = (
-    "Coalesce", "IsNull", "IsNotNull", "If", "CaseWhen", "EqualNullSafe", "Or", "Exists",
+    "Coalesce", "IsNull", "IsNotNull", "If", "CaseWhen", "EqualNullSafe", "And", "Or", "Exists",
     "InSubquery", "ScalarSubquery", "NullIf", "Nvl", "Nvl2", "NaNvl", "ConcatWs", "Greatest",
     "Least", "CreateNamedStruct", "CreateArray", "CreateMap", "Size", "AtLeastNNonNulls", "With",
     "TypeOf", "Hash", "XxHash64", "Murmur3Hash", "Not", "In", "Between", "IsNaN", "FormatString",
