@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from freshline.delta.stores import delta_table
 from freshline.project.model import DeltaSource, Feed, KafkaSource
+from freshline.project.names import Scope
+from freshline.sql.text.tokens import tokens
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _WITHOUT_SLASH = ("s3", "gs", "abfss", "abfs", "wasbs", "wasb")
@@ -44,13 +46,20 @@ def name_of_path(path: str) -> Name:
     return Name(f"{scheme}://{parts.netloc}", name or "/")
 
 
+def name_of_table(name: str) -> Name:
+    """The dataset that a query names by a catalog, Spark's own where it names none."""
+    parts = tuple(each.name for each in tokens(name) if each.is_name)
+    first, *rest = Scope().full(parts)
+    return Name(first, ".".join(rest))
+
+
 def name_of_feed(feed: Feed) -> Name:
     """The dataset that a feed reads: a folder, a topic or a Delta table."""
     if isinstance(feed.settings, KafkaSource):
         first = feed.settings.servers.split(",")[0].strip()
         return Name(f"kafka://{first}", feed.settings.topic)
     if isinstance(feed.settings, DeltaSource) and feed.settings.table is not None:
-        return Name("spark_catalog", feed.settings.table.removeprefix("spark_catalog."))
+        return name_of_table(feed.settings.table)
     return name_of_path(feed.path)
 
 

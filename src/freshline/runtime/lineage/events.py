@@ -49,7 +49,14 @@ from freshline.executor.records import UpdateResult
 from freshline.executor.report_records import BatchResult, Window
 from freshline.project.model import Project, TableDef
 from freshline.project.schema import schema_columns
-from freshline.runtime.lineage.datasets import Column, Name, columns_at, name_of_feed, name_of_path
+from freshline.runtime.lineage.datasets import (
+    Column,
+    Name,
+    columns_at,
+    name_of_feed,
+    name_of_path,
+    name_of_table,
+)
 from freshline.runtime.report_jobs import Job as BatchJob
 from freshline.runtime.report_jobs import JobWithdrawn, ReportStep
 from freshline.runtime.tracks import Outcome
@@ -273,10 +280,9 @@ class LineageEvents:
             name = name_of_path(self._project.table_path(parent))
             found.append(InputDataset(name.namespace, name.name, facets=facets))
         for read in table.statics:
-            if read.path is not None:
-                name = name_of_path(read.path)
-                facets = self._facets(read.path, versions.get(read.name))
-                found.append(InputDataset(name.namespace, name.name, facets=facets))
+            name = name_of_table(read.name) if read.path is None else name_of_path(read.path)
+            facets = self._facets(name, versions.get(read.name))
+            found.append(InputDataset(name.namespace, name.name, facets=facets))
         return found
 
     def _feed(self, feed_name: str, outcome: Outcome | None) -> InputDataset:
@@ -319,8 +325,8 @@ class LineageEvents:
             )
         return OutputDataset(name.namespace, name.name, statistics, facets=facets)
 
-    def _facets(self, path: str, version: int | None) -> dict[str, DatasetFacet]:
-        name = name_of_path(path)
+    def _facets(self, place: str | Name, version: int | None) -> dict[str, DatasetFacet]:
+        name = place if isinstance(place, Name) else name_of_path(place)
         facets: dict[str, DatasetFacet] = {
             "dataSource": datasource_dataset.DatasourceDatasetFacet(
                 name=name.namespace, uri=name.namespace

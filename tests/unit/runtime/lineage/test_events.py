@@ -236,6 +236,23 @@ def test_a_merge_and_a_rebuild_have_the_lineage_of_the_view_s_sql(project, strat
     assert complete["run"]["facets"]["freshline_freshness"]["strategy"] == strategy
 
 
+def test_a_static_table_by_its_name_in_a_catalog_is_an_input(project, tmp_path):
+    (tmp_path / "b.sql").write_text(
+        "CREATE MATERIALIZED VIEW rated AS SELECT o.id FROM orders o JOIN lake.rates r USING (id)\n"
+        "  JOIN other.lake.areas a USING (id);\n"
+    )
+    events = LineageEvents(load_project(tmp_path, tmp_path), "analytics")
+    write_deltalake(project.table_path("rated"), pa.table({"id": [1]}))
+    made = command("rated", 1, (("orders", 0),))
+    versions = {"orders": 0, "lake.rates": 4, "other.lake.areas": 5}
+    result = UpdateResult(0, 1, 0, 1.0, "full", "so", False, versions, False, "code")
+    event = shown(events.ended(ended(made, result), 132.0))
+    assert [
+        (each["namespace"], each["name"], each["facets"]["version"]["datasetVersion"])
+        for each in event["inputs"][1:]
+    ] == [("spark_catalog", "lake.rates", "4"), ("other", "lake.areas", "5")]
+
+
 def test_a_failure_carries_its_error(project):
     events = LineageEvents(project, "analytics")
     made = command("revenue", 2, (("orders", 0), ("customers", 0)))
