@@ -26,6 +26,11 @@ _PLAIN = re.compile(r"(?i)(true|false|[0-9.]+)?\Z")
 _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 
 
+def has_reference(text: str) -> bool:
+    """Whether a value, or a part of it, is kept elsewhere."""
+    return _REFERENCE.search(text) is not None
+
+
 class References:
     """Replaces references in the texts of one freshline.yml.
 

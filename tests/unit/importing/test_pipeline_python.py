@@ -139,6 +139,24 @@ def test_a_changed_parameter_of_the_pipeline_is_a_changed_definition_where_pytho
     assert before["plain"][1] == {}
 
 
+def test_a_parameter_of_freshline_yml_goes_before_the_specification(written, tmp_path):
+    """The session has it so, and what a function is told is that."""
+
+    def definitions(own):
+        (tmp_path / "freshline.yml").write_text(own)
+        project, errors = written(spec=f"{SPEC}configuration: {{days: '7', other: a}}\n")
+        assert errors == []
+        return project, {table.name: definition_of(table) for table in project.tables}
+
+    project, before = definitions("configuration: {days: 8, more: 010}\n")
+    assert project.table("best").settings == {"days": "8", "other": "a", "more": "010"}
+    _, after = definitions("configuration: {days: 8, more: 011}\n")
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"best", "both", "counted"}
+    project, _ = definitions("configuration: {days: '${env:NO_SUCH_DAYS}'}\n")
+    assert project.table("best").settings == {"other": "a"}, "a secret is in the session alone"
+
+
 def test_another_database_is_another_definition_of_what_functions_compute(written):
     """What a function reads from outside by a short name is another table then."""
 

@@ -92,6 +92,6 @@ class Definitions:
     feeds: dict[str, Feed] = field(default_factory=dict)
     """Delta tables outside the pipeline that queries stream, by the names of their feeds."""
     configuration: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings of the specification."""
+    """Spark settings of the specification, and those of freshline.yml, which go before."""
     lost_flow: bool = False
     """A flow could not be read, so a table may have one more than is known."""

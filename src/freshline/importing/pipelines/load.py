@@ -87,7 +87,7 @@ def _pipeline(
         return None, errors
     top.only(*(key for key in (*KEYS, "tables") if key not in _OF_SPEC))
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
-    found = Definitions(errors=errors, configuration=spec.configuration)
+    found = Definitions(errors=errors, configuration={**spec.configuration, **_own(file)})
     _read_files(spec, root, found)
     storage = top.text("storage")
     place = spec.storage if storage is None else feeds_.storage_place(storage, root)
@@ -136,6 +136,11 @@ def _zone_of_the_machine(project: Project, spec: Spec) -> list[str]:
         " the zone that is meant"
     )
     return [warning]
+
+
+def _own(file: YamlFile) -> dict[str, str]:
+    """``configuration:`` of freshline.yml, whose faults are told where it is read for all."""
+    return Section(file, (), PROJECT_FILE, []).texts("configuration")
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:

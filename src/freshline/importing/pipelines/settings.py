@@ -8,6 +8,7 @@ from freshline.core.errors import UserError
 from freshline.importing.inlining import without_end
 from freshline.importing.pipelines.definitions import Flow, Key
 from freshline.importing.pipelines.session_views import Needs
+from freshline.project.references import has_reference
 from freshline.sql.text.reads import reads_of
 from freshline.sql.text.tokens import SqlTextError
 
@@ -62,11 +63,16 @@ def with_parameters(
         kind: Of the table. What a base table has loaded stays: it is not computed again.
         settings: Those of its flow.
         needs: What stands in its session.
-        configuration: Of the specification; Spark's own settings are recorded by commits.
+        configuration: Of the pipeline; Spark's own settings are recorded by commits. What refers to
+            a secret is left out: it is in the session, and stays out of names and records.
     """
     if kind == "base" or not any(each.key for each in needs.programs):
         return settings
-    own = {name: each for name, each in configuration.items() if not name.startswith("spark.")}
+    own = {
+        name: each
+        for name, each in configuration.items()
+        if not (name.startswith("spark.") or has_reference(each))
+    }
     return {**own, **settings}
 
 
