@@ -123,6 +123,30 @@ def test_a_dropped_name_is_gone_and_its_data_stay(names, shop, spark):
     assert len(shop.rows("orders")) == 1
 
 
+def test_a_name_whose_catalog_owns_the_files_is_not_dropped(names, shop, spark):
+    """DROP TABLE would delete them."""
+    assert names.register("orders")
+    catalog, identifier = names._session_catalog("orders")
+    known = catalog.getTableMetadata(identifier)
+    kinds = spark._jvm.org.apache.spark.sql.catalyst.catalog.CatalogTableType
+    catalog.alterTable(with_kind(spark, known, kinds.MANAGED()))
+    with pytest.raises(UserError, match="of the kind MANAGED: the catalog may delete") as caught:
+        names.drop("orders")
+    assert caught.value.code == "name-taken"
+    assert len(shop.rows("orders")) == 1
+    catalog.alterTable(with_kind(spark, known, kinds.EXTERNAL()))
+    assert names.drop("orders")
+
+
+def with_kind(spark, known, kind):
+    """A catalog's facts of a table, with another kind."""
+    count = known.productArity()
+    values = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, count)
+    for at in range(count):
+        values[at] = kind if at == 1 else known.productElement(at)
+    return known.getClass().getConstructors()[0].newInstance(values)
+
+
 def test_a_catalog_that_refuses_is_told_once_and_holds_no_update_up(names, shop, spark):
     told: list[str] = []
     refusing = CatalogNames(shop.project, CatalogSettings("shop", "nowhere"), spark)

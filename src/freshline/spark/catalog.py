@@ -95,16 +95,24 @@ class CatalogNames:
         """Take the table's name out of the catalog; its data stay. Whether there was one.
 
         Raises:
-            UserError: The name belongs to another table.
+            UserError: The name belongs to another table, or the table's files to the catalog.
             PySparkException, Py4JError: The catalog did not answer, or refused.
         """
         found = self._registered(table)
         if found is None:
             return False
-        if not (
-            found.provider == "delta"
-            and _same_place(found.location, self._project.table_path(table))
-        ):
+        is_here = found.provider == "delta" and _same_place(
+            found.location, self._project.table_path(table)
+        )
+        if is_here and found.kind != _EXTERNAL:
+            raise UserError(
+                "name-taken",
+                f"{self.full_name(table)} is registered as a table of the kind"
+                f" {found.kind or 'unknown'}: the catalog may delete its files with its name",
+                rule="freshline drop takes names alone, and those only of the kind EXTERNAL",
+                next_step="Leave the name, or have whoever registered it register it as EXTERNAL.",
+            )
+        if not is_here:
             self._check_ours(found, table, "Drop it where it was made.")
         self._session.sql(f"DROP TABLE {self._quoted(table)}")
         return True
