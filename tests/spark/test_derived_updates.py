@@ -165,6 +165,17 @@ def test_a_changed_query_changes_the_columns(shop, totals):
     assert not shop.derive("totals", orders=1).schema_changed
 
 
+@pytest.mark.parametrize("column", ["id", "ID"])
+def test_a_column_of_partitioned_by_may_be_written_in_any_letters(shop, totals, column):
+    """Delta keeps the letters of the query, with which those of the statement are compared."""
+    shop.table("few", "SELECT id, price FROM orders", partitioned_by=(column,))
+    shop.derive("few", orders=0)
+    assert deltalake.DeltaTable(shop.path("few")).metadata().partition_columns == ["id"]
+    assert not shop.derive("few", orders=1).schema_changed
+    shop.table("few", "SELECT id, price FROM orders", partitioned_by=(column,), refresh="auto")
+    assert shop.derive("few", orders=1).code != "definition-changed"
+
+
 def test_a_view_of_views_joins_different_versions(shop, totals):
     shop.derive("totals", orders=0)
     shop.table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -100,6 +100,11 @@ def cast_to(frame: DataFrame, schema: StructType) -> DataFrame:
             column = column.cast(kept.dataType)
         columns.append(column.alias(kept.name if kept is not None else field.name))
     return frame.select(columns)
+
+
+def same_names(columns: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether columns have the same names in the same order, whatever their letters' case."""
+    return [each.lower() for each in columns] == [each.lower() for each in others]
 
 
 _DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}

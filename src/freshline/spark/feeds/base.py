@@ -25,6 +25,7 @@ from freshline.spark.engine.columns import (
     holds,
     same_chars,
     same_columns,
+    same_names,
     without_mixed_chars,
 )
 from freshline.spark.engine.errors import SparkError, update_failed
@@ -226,7 +227,7 @@ class BaseUpdates:
             changed = not (
                 same_columns(there, output.schema)
                 and same_chars(there, output.schema)
-                and transaction.partition_columns == self._table.partitioned_by
+                and same_names(transaction.partition_columns, self._table.partitioned_by)
             )
             return output, changed, {"overwriteSchema": "true"} if changed else {}
         if same_columns(there, output.schema):

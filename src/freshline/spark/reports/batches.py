@@ -30,7 +30,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, same_columns
+from freshline.spark.engine.columns import cast_to, same_columns, same_names
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
 from freshline.spark.engine.result_settings import settings_of
@@ -337,7 +337,7 @@ class ReportBatches:
         transaction = Transaction(session, path, window.counted_as, window.number)
         changed = transaction.schema is not None and not (
             same_columns(transaction.schema, output.schema)
-            and transaction.partition_columns == table.partitioned_by
+            and same_names(transaction.partition_columns, table.partitioned_by)
         )
         if changed or not transaction.exists:
             refuse_unstorable(table, output)

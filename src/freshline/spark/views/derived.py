@@ -32,6 +32,7 @@ from freshline.spark.engine.columns import (
     kind_of,
     same_chars,
     same_columns,
+    same_names,
     without_mixed_chars,
 )
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
@@ -314,7 +315,7 @@ class DerivedUpdates:
         keeps_columns = there is not None and (
             same_columns(there, output.schema)
             and same_chars(there, output.schema)
-            and transaction.partition_columns == table.partitioned_by
+            and same_names(transaction.partition_columns, table.partitioned_by)
         )
         if not keeps_columns:
             refuse_unstorable(table, output)

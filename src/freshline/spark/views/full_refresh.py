@@ -18,6 +18,7 @@ from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.columns import same_names
 from freshline.spark.engine.pins import Pinned
 from freshline.spark.engine.result_settings import settings_of
 
@@ -93,7 +94,7 @@ def full_refresh_reason(
         "requested": request.full,
         "definition-changed": facts.get("definition", "") != request.definition
         or before.keys() != now.keys()
-        or transaction.partition_columns != table.partitioned_by
+        or not same_names(transaction.partition_columns, table.partitioned_by)
         or ("emitted_us" in facts) != (table.emit == "final"),
         "configured": table.refresh == "full",
         "python": bool(table.programs),
