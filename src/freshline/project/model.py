@@ -152,6 +152,8 @@ class Program:
         streams: What it streams from outside, as one text, to the feed's name.
         scope: What short names of tables in the function belong to.
         datasets: Names of all datasets of the pipeline in lower case, in parts.
+        outside: Tables outside the pipeline that the function reads, by their names in a query, and
+            whether each time at a version that it chooses itself.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Program:
     streams: Mapping[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     datasets: frozenset[tuple[str, ...]] = field(default=frozenset(), repr=False)
+    outside: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ class PythonFlow:
         appends: It passes on rows of a table that it streams.
         watermark: It gives them a watermark.
         difference: How its rows differ from what Spark's stream would append, or None.
+        outside: Tables outside the pipeline that it reads, by their names in a query, and whether
+            each time at a version that it chooses itself.
     """
 
     name: str
@@ -78,6 +80,7 @@ class PythonFlow:
     appends: bool = False
     watermark: bool = False
     difference: str | None = None
+    outside: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,8 @@ from freshline.project.sections.libraries import Found, Library
 from freshline.sql.text.reads import Read, reads_of
 from freshline.sql.text.tokens import SqlTextError, tokens
 
-_PATH_FORMATS = frozenset({"avro", "csv", "delta", "json", "orc", "parquet", "text"})
+PATH_FORMATS = frozenset({"avro", "csv", "delta", "json", "orc", "parquet", "text"})
+"""With one of these in front a static table is read by its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         feed=feed,
         feed_spans=tuple((read.start, read.end) for read in streams),
         parents=tuple(parents),
-        statics=statics_of(reads or (), root),
+        statics=_statics(found, reads or (), root),
         partitioned_by=statement.partitioned_by,
         comment=statement.comment,
         columns=statement.columns,
@@ -318,6 +320,22 @@ def _check_time_travel(found: Found, read: Read, errors: list[UserError]) -> Non
         )
 
 
+def _statics(found: Found, reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
+    """The tables of other storages that a query reads, or a view that its session needs."""
+    every = {each.name: each for each in statics_of(reads, root)}
+    for program in found.programs:
+        query = program.query or f"SELECT * FROM {', '.join(program.outside) or 'nothing'}"
+        for each in statics_of(reads_of(query), root):
+            fixed = program.outside.get(each.name, each.time_travel)
+            known = every.get(each.name)
+            every[each.name] = dataclasses.replace(
+                each,
+                spans=() if known is None else known.spans,
+                time_travel=fixed and (known is None or known.time_travel),
+            )
+    return tuple(every.values())
+
+
 def statics_of(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
     """The tables of other storages that a query reads."""
     by_name: dict[str, list[Read]] = {}
@@ -327,7 +345,7 @@ def statics_of(reads: tuple[Read, ...], root: Path) -> tuple[StaticRead, ...]:
     found = []
     for name, mentions in by_name.items():
         first, *rest = mentions[0].parts
-        by_path = first.lower() in _PATH_FORMATS and len(rest) == 1 and _is_path(rest[0], root)
+        by_path = first.lower() in PATH_FORMATS and len(rest) == 1 and _is_path(rest[0], root)
         found.append(
             StaticRead(
                 name,

@@ -126,8 +126,8 @@ class Backfills:
             jvm.show(fitting, self._table.feed)
         else:
             register_parents(session, self._project, request.parents)
-        register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
+        register_programs(session, self._project, self._table, pinned.names)
         return session.sql(pinned.query), pinned
 
     def _changed(self, request: UpdateRequest) -> list[str]:

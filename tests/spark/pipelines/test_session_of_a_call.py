@@ -9,7 +9,8 @@ from multiprocessing.pool import ThreadPool
 import pytest
 from pyspark.sql import SparkSession
 
-from freshline.spark.pipelines.current import CURRENT, Call, calling
+from freshline.spark.pipelines.call import Call
+from freshline.spark.pipelines.current import CURRENT, calling
 from freshline.spark.pipelines.programs import register_programs
 
 pytestmark = pytest.mark.spark

@@ -1,5 +1,6 @@
 """A pipeline's Python definitions as written down, joined with its SQL; and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -155,6 +156,36 @@ def test_a_parameter_of_freshline_yml_goes_before_the_specification(written, tmp
     assert changed == {"best", "both", "counted"}
     project, _ = definitions("configuration: {days: '${env:NO_SUCH_DAYS}'}\n")
     assert project.table("best").settings == {"other": "a"}, "a secret is in the session alone"
+
+
+def test_what_functions_and_temporary_views_read_outside_are_static_tables(written):
+    told = PythonDefinitions(
+        DEFINITIONS.outputs,
+        [
+            replace(each, outside={"lake.rates": False, "lake.old": True, "csv.`/data/x`": False})
+            if each.name == "dear"
+            else each
+            for each in DEFINITIONS.flows
+        ],
+        [FEED],
+    )
+    some = "CREATE TEMPORARY VIEW some AS SELECT d.* FROM dear d, lake.areas, lake.old;"
+    project, errors = written(told, SQL.replace("CREATE TEMPORARY VIEW some AS SELECT * FROM dear"
+                                                " WHERE id > 1;", some))  # fmt: skip
+    assert errors == []
+    assert {
+        table.name: {each.name: (each.format, each.time_travel) for each in table.statics}
+        for table in project.tables
+        if table.name in ("orders", "counted", "best", "plain")
+    } == {
+        "orders": {},
+        "counted": (dear := {
+            "lake.rates": (None, False), "lake.old": (None, True), "csv.`/data/x`": ("csv", False),
+        }),
+        "best": {**dear, "lake.areas": (None, False), "lake.old": (None, False)},
+        "plain": {},
+    }  # fmt: skip
+    assert project.table("best").programs[0].outside == told.flows[1].outside
 
 
 def test_another_database_is_another_definition_of_what_functions_compute(written):

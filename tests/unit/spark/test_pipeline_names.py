@@ -10,7 +10,7 @@ import pytest
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Program
 from freshline.project.names import Scope
-from freshline.spark.pipelines.current import Call
+from freshline.spark.pipelines.call import Call
 from freshline.spark.pipelines.programs import call_of
 
 
@@ -73,17 +73,44 @@ def updated() -> Call:
         scope=Scope("spark_catalog", "Shop"),
         datasets=frozenset({("spark_catalog", "shop", "orders"), ("dear",),
                             ("spark_catalog", "shop", "regions")}),
+        outside={"spark_catalog.Shop.areas": False, "raw.areas": False},
     )  # fmt: skip
     return call_of(session, table, program)
 
 
-def test_a_table_that_is_read_only_where_there_are_rows_is_in_that_database_too(updated):
+def test_a_table_that_was_read_without_rows_is_in_that_database_too(updated):
     assert [updated.table(name) for name in ("orders", "areas", "raw.areas")] == [
         "orders", "spark_catalog.Shop.areas", "raw.areas",
     ]  # fmt: skip
     assert updated.query("SELECT * FROM areas").text == (
         "SELECT * FROM spark_catalog.Shop.areas AS areas"
     )
+
+
+@pytest.mark.parametrize("name", ["rates", "raw.rates", "delta.`/data/x`"])
+def test_a_table_outside_that_is_read_only_where_there_are_rows_is_refused(updated, name):
+    """Nobody would look whether it changed."""
+    with pytest.raises(UserError, match="which it did not read when it was called over") as caught:
+        updated.table(name)
+    assert caught.value.code == "other-reads"
+    with pytest.raises(UserError):
+        updated.query(f"SELECT * FROM {name}")
+    assert updated.query(f"SELECT * FROM {name} VERSION AS OF 3").text.endswith("VERSION AS OF 3")
+
+
+def test_a_table_outside_is_read_at_the_version_of_the_update(call):
+    call.pinned = {"raw.a": "raw.a VERSION AS OF 4", "spark_catalog.shop.b": "_freshline_b"}
+    call.session.read = SimpleNamespace(
+        options=lambda **more: SimpleNamespace(table=lambda name: (name, more))
+    )
+    assert call.table("raw.a") == ("raw.a", {"versionAsOf": "4"})
+    assert call.table("b").text == "SELECT * FROM _freshline_b AS b"
+    assert call.query("SELECT * FROM raw.a, b, orders").text == (
+        "SELECT * FROM raw.a VERSION AS OF 4, _freshline_b AS b, orders_view AS orders"
+    )
+    assert call.outside == {"raw.a": False, "spark_catalog.shop.b": False}
+    call.query("SELECT * FROM raw.c VERSION AS OF 1")
+    assert call.outside["raw.c"]
 
 
 @pytest.mark.parametrize("name", ["Regions", "shop.regions", "spark_catalog.SHOP.regions", "dear"])

@@ -10,7 +10,7 @@ import pytest
 
 from freshline.core.errors import Place, UserError
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.spark.pipelines.current import Call, Stream
+from freshline.spark.pipelines.call import Call, Stream
 from freshline.spark.pipelines.streams import feed_for
 
 PLACE = Place("t/a.py", 7)

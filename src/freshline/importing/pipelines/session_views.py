@@ -116,6 +116,7 @@ class SessionViews:
                 streams=flow.streams,
                 scope=self.scope,
                 datasets=self.datasets,
+                outside=flow.outside,
             )
         )
 

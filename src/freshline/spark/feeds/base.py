@@ -143,8 +143,8 @@ class BaseUpdates:
         assert self._table.feed is not None
         seen = view_of(fitting, self._table.query, reader.feed)
         jvm.show(seen, self._table.feed)
-        register_programs(session, self._project, self._table)
         pinned = pin_statics(session, self._table)
+        register_programs(session, self._project, self._table, pinned.names)
         parents = {**pinned.versions, **reader.pins()}
         output = without_mixed_chars(session.sql(pinned.query))
         output, changed, options = self.fitted(transaction, request, output)

@@ -9,237 +9,51 @@ looks up the session of the call under way. Names of datasets mean views of that
 from __future__ import annotations
 
 import functools
-import json
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass, field
+from contextvars import Context, copy_context
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as Frame
 from pyspark.sql.types import StructType
 
-from freshline.core.errors import Place, UserError
-from freshline.project.names import dotted
-from freshline.project.sections.reader_options import stream_option_fault
+from freshline.core.errors import UserError
+from freshline.project.sections.feeds import resolved
+from freshline.project.tables import PATH_FORMATS
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.blocked import PARSED, block, calls_java
-from freshline.spark.pipelines.private import give, is_users, keep_private, refuse_private
-from freshline.sql.text.appended import has_watermark
-from freshline.sql.text.queries import is_query
-from freshline.sql.text.reads import quoted, reads_of, rewritten
-from freshline.sql.text.tokens import tokens
+from freshline.spark.pipelines.blocked import PARSED, block
+from freshline.spark.pipelines.call import Call, Stream, current, own_frame
+from freshline.spark.pipelines.private import is_users, keep_private, refuse_private
+from freshline.sql.text.reads import backquoted
 
-_SUBQUERY = re.compile(r"\(\s*(?:SELECT|FROM|WITH|TABLE)\b", re.IGNORECASE)
-_BEFORE = "SELECT "
-
-
-WholeOf = Callable[[tuple[str, ...]], str | None]
-
-
-def name_key(parts: tuple[str, ...]) -> str:
-    """A name by which it is found again: `a.b` in backquotes is not ``a.b``."""
-    return dotted(parts).lower()
-
-
-def no_other(_: tuple[str, ...]) -> str | None:
-    """A name outside the pipeline is what it is in the session."""
-    return None
-
-
-@dataclass(slots=True)
-class Call:
-    """One call of a function.
-
-    Attributes:
-        session: The update's own.
-        view_of: The view of the session that a name (in parts) stands for; None: it is no
-            dataset of the pipeline.
-        feed_of: The view in which a stream's rows are, by what ``readStream`` was asked for.
-        names: What was looked up, by the name's key (:func:`name_key`).
-        streams: The same of streams, by their text.
-        streamed: Views among ``names`` that are read as streams.
-        watermark: A watermark was given to something.
-        ended: Its function has returned.
-        lasts: It imports a module: later calls may use the DataFrames that it makes.
-        whole_of: The whole name of a table outside the pipeline, where the name is not.
-    """
-
-    session: SparkSession
-    view_of: Callable[[tuple[str, ...]], str | None]
-    feed_of: Callable[[Stream], str]
-    names: dict[str, str] = field(default_factory=dict)
-    streams: dict[str, str] = field(default_factory=dict)
-    streamed: set[str] = field(default_factory=set)
-    watermark: bool = False
-    ended: bool = False
-    lasts: bool = False
-    whole_of: WholeOf = no_other
-
-    def table(self, name: str, reader: DataFrameReader | None = None) -> DataFrame:
-        """A dataset, or a table of the session's catalog.
-
-        Args:
-            name: Its own, or with its schema.
-            reader: What reads a table of the catalog, with its options; None: the session.
-        """
-        found = tokens(name)
-        parts = tuple(token.name for token in found if token.is_name)
-        view = self._meant(parts)
-        if view is not None:
-            return self.session.table(quoted(view))  # without its options, as under Spark
-        if 2 * len(parts) == len(found) + 1:  # no `name@v1`
-            name = self.whole_of(parts) or name
-        return (self.session if reader is None else reader).table(name)
-
-    def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
-        """The rows of a dataset that a function streams, or of a Delta table outside."""
-        parts = tuple(token.name for token in tokens(name) if token.is_name)
-        view = None if self.lasts else self._meant(parts)
-        if view is not None:
-            refuse_options(options)
-            self.streamed.add(view)
-            return self.session.table(quoted(view))
-        if len(parts) > 1 or self.lasts:
-            full = self.whole_of(parts) or dotted(parts)
-            return self.stream(Stream("delta", None, options, None, full))
-        raise UserError(
-            "unknown-stream",
-            f"readStream.table('{name}') names no dataset of the pipeline",
-            rule="a table outside the pipeline is streamed by its schema and its name",
-            next_step="Correct the name, or put the table's schema in front of it.",
-        )
-
-    def query(self, text: str, *args: Any, **kwargs: Any) -> DataFrame:
-        """A query over datasets."""
-        found = tokens(text)
-        if not is_query(found) or calls_java(text):
-            runs = found[0].text.upper() if found else "nothing"
-            raise UserError(
-                "changes-session",
-                f"spark.sql runs {'a method of Java' if calls_java(text) else runs}",
-                rule="definitions of a pipeline run queries alone",
-                next_step="Remove the statement.",
-            )
-        text = self._with_views(text)
-        self.watermark |= has_watermark(text)
-        for each in kwargs.values():
-            own_frame(each)
-        with _ours():  # Spark makes a view of each DataFrame that is named in the query
-            frame = self.session.sql(text, *args, **kwargs)
-        return give(frame, self)
-
-    def expression(self, text: Any) -> Any:
-        """An expression, or several, with the views that subqueries read; no text as it is."""
-        if isinstance(text, list | tuple):
-            return [self.expression(each) for each in text]
-        if not isinstance(text, str) or not _SUBQUERY.search(text):
-            return text
-        return self._with_views(_BEFORE + text).removeprefix(_BEFORE)
-
-    def _with_views(self, text: str) -> str:
-        """A query with views of the session in the place of datasets."""
-        names = {}
-        for read in reads_of(text):
-            view = self._meant(read.parts)
-            if view is not None:
-                names[read.name] = quoted(view)
-                self.streamed |= {view} if read.stream else set()
-            elif not read.stream and (whole := self.whole_of(read.parts)) is not None:
-                names[read.name] = whole
-        return rewritten(text, names) if names else text
-
-    def stream(self, stream: Stream) -> DataFrame:
-        """The rows that a stream from outside has for this call."""
-        with _ours():
-            view = self.streams[stream.text] = self.feed_of(stream)
-        return self.session.table(quoted(view))
-
-    def views(self) -> set[str]:
-        """Those of the datasets that were looked up."""
-        return {*self.names.values(), *self.streams.values()}
-
-    def _meant(self, parts: tuple[str, ...]) -> str | None:
-        with _ours():
-            view = self.view_of(parts)
-        if view is not None:
-            self.names[name_key(parts)] = view
-        return view
-
-
-def refuse_options(options: Mapping[str, str], where: Place | None = None) -> None:
-    """Raise for an option that would choose which rows of a Delta table come.
-
-    Raises:
-        UserError: There is one (``stream-refused``).
-    """
-    for option in options:
-        if (fault := stream_option_fault(option, where)) is not None:
-            raise fault
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """What ``readStream`` was asked for."""
-
-    format: str
-    path: str | None
-    options: Mapping[str, str]
-    schema: str | None
-    table: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The same as one text."""
-        options = dict(sorted(self.options.items()))
-        named = [self.table] if self.table else []
-        return json.dumps([self.format, self.path, options, self.schema, *named])
-
-
-_current: ContextVar[Call | None] = ContextVar("freshline_pipeline_call", default=None)
+_BY_PATH = ("load", "avro", "csv", "json", "orc", "parquet", "text")
+"""Methods of a reader that take paths. All but the first are the format's name."""
 
 
 @contextmanager
 def calling(call: Call) -> Iterator[None]:
     """Within it, ``spark`` is the call's session."""
     install()
-    before = _current.set(call)
+    before = current.set(call)
     jvm.activate(call.session)
     call.ended = False
     try:
         yield
     finally:
         call.ended = True  # a thread that it started may go on, and may not ask in its name
-        _current.reset(before)
+        current.reset(before)
 
 
 def result_of(call: Call, function: Callable[[], Any]) -> Any:
     """What a function returns."""
     with calling(call):
         return own_frame(function())
-
-
-def own_frame(value: Any) -> Any:
-    """The value; a DataFrame that another call made is refused, as everywhere."""
-    if isinstance(value, DataFrame):
-        jvm.java_frame(value)
-    return value
-
-
-@contextmanager
-def _ours() -> Iterator[None]:
-    """Within it no user's function runs, but what answers one."""
-    before = _current.set(None)
-    try:
-        yield
-    finally:
-        _current.reset(before)
 
 
 class CurrentSession:
@@ -261,7 +75,7 @@ class CurrentSession:
     @property
     def read(self) -> _Reader:
         """A reader that knows the datasets."""
-        return _Reader(_call().session.read)
+        return _Reader()
 
     @property
     def readStream(self) -> _StreamReader:  # noqa: N802 - Spark's own name
@@ -273,7 +87,7 @@ CURRENT = CurrentSession()
 
 
 def _call() -> Call:
-    call = _current.get()
+    call = current.get()
     if call is None or call.ended:
         raise UserError(
             "no-session",
@@ -285,24 +99,65 @@ def _call() -> Call:
 
 
 class _Reader:
-    """A DataFrameReader whose ``table`` knows the datasets."""
+    """A DataFrameReader whose ``table`` knows the datasets, and which tells what else it reads."""
 
-    def __init__(self, inner: DataFrameReader) -> None:
-        self._inner = inner
+    def __init__(self) -> None:
+        self._steps: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._format = "parquet"
+        self._options = set[str]()
+        self._inner = self._with({})
+
+    def _with(self, more: Mapping[str, str]) -> DataFrameReader:
+        """One of Spark's that was told the same: an option that it has once it keeps."""
+        reader = _call().session.read
+        for name, args, kwargs in self._steps:
+            reader = getattr(reader, name)(*args, **kwargs)
+        return reader.options(**more)
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._inner, name)
+        if name in _BY_PATH:
+            return functools.partial(self._by_path, name)
         if name not in ("format", "option", "options", "schema"):
             return attribute
 
         def chained(*args: Any, **kwargs: Any) -> _Reader:
             self._inner = attribute(*args, **kwargs)
+            self._steps.append((name, args, kwargs))
+            first = str(next(iter((*args, *kwargs.values())), ""))
+            if name == "format":
+                self._format = first
+            elif name != "schema":
+                named = {first} if name == "option" else kwargs
+                self._options |= {each.lower() for each in named}
             return self
 
         return chained
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
-        return _call().table(tableName, self._inner)
+        return _call().table(tableName, self._with, self._options)
+
+    def _by_path(self, method: str, *args: Any, **kwargs: Any) -> DataFrame:
+        """What a method gives that takes paths."""
+        first = args if method == "parquet" else args[:1]
+        paths = [each for some in first for each in (some if isinstance(some, list) else [some])]
+        paths = paths or [kwargs.get("path")]
+        kind = method
+        if method == "load":
+            kind = str(kwargs.get("format") or (args[1:2] or [self._format])[0] or self._format)
+
+        def read(more: Mapping[str, str]) -> DataFrame:
+            found: DataFrame = getattr(self._with(more), method)(*args, **kwargs)
+            return found
+
+        if kind.lower() not in PATH_FORMATS or not all(isinstance(each, str) for each in paths):
+            return read({})
+        call, options = _call(), self._options | {each.lower() for each in kwargs}
+        names = [f"{kind.lower()}.{backquoted(resolved(each, Path.cwd()))}" for each in paths]
+        frame = call.other(names[0], options, read)
+        for each in names[1:]:  # of Delta's tables one alone can be loaded
+            call.other(each, options, lambda _: frame)
+        return frame
 
 
 class _StreamReader:
@@ -370,7 +225,7 @@ class _StreamReader:
 
 def _session_of(frame: Any) -> Any:
     """``DataFrame.sparkSession``, by which a user's function may read datasets too."""
-    if _current.get() is not None and is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
+    if current.get() is not None and is_users(sys._getframe(1)):  # noqa: SLF001 - who asks
         return CURRENT
     return frame._session  # noqa: SLF001 - as the property itself gives it
 
@@ -380,7 +235,7 @@ def _naming(given: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(given)
     def parsed(*args: Any, **kwargs: Any) -> Any:
-        if (call := _current.get()) is None:
+        if (call := current.get()) is None:
             return given(*args, **kwargs)
         named = {name: call.expression(each) for name, each in kwargs.items()}
         return given(*map(call.expression, args), **named)
@@ -393,7 +248,7 @@ def _noting(given: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
 
     @functools.wraps(given)
     def with_watermark(*args: Any, **kwargs: Any) -> DataFrame:
-        if (call := _current.get()) is not None:
+        if (call := current.get()) is not None:
             call.watermark = True
         return given(*args, **kwargs)
 
@@ -405,7 +260,7 @@ def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(start)
     def started(thread: threading.Thread) -> None:
-        if _current.get() is not None:
+        if current.get() is not None:
             thread.run = functools.partial(copy_context().run, thread.run)  # type: ignore[method-assign]  # this one's
         start(thread)
 
@@ -422,7 +277,7 @@ def _handing_on(given: Callable[..., Any], few: int | None = None) -> Callable[.
 
     @functools.wraps(given)
     def handed(pool: Any, *args: Any, **kwargs: Any) -> Any:
-        if _current.get() is None:
+        if current.get() is None:
             return given(pool, *args, **kwargs)
         here = copy_context()
 
@@ -460,8 +315,8 @@ def install() -> None:
 
     What would change the session or write is refused there.
     """
-    block(lambda: _current.get() is not None)
-    keep_private(_current.get)
+    block(lambda: current.get() is not None)
+    keep_private(current.get)
     for place, name in PARSED:
         setattr(place, name, _naming(getattr(place, name)))
     setattr(Frame, "sparkSession", property(_session_of))  # noqa: B010 - for mypy
@@ -474,13 +329,13 @@ def install() -> None:
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate
 
-    def current(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def of_call(otherwise: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(otherwise)
         def session(*args: Any, **kwargs: Any) -> Any:
-            return otherwise(*args, **kwargs) if _current.get() is None else CURRENT
+            return otherwise(*args, **kwargs) if current.get() is None else CURRENT
 
         return session
 
-    setattr(SparkSession, "active", staticmethod(current(active)))  # noqa: B010 - a class method
-    setattr(SparkSession, "getActiveSession", staticmethod(current(found)))  # noqa: B010 - so is it
-    setattr(SparkSession.Builder, "getOrCreate", current(made))  # noqa: B010 - mypy knows no other
+    setattr(SparkSession, "active", staticmethod(of_call(active)))  # noqa: B010 - a class method
+    setattr(SparkSession, "getActiveSession", staticmethod(of_call(found)))  # noqa: B010 - so is it
+    setattr(SparkSession.Builder, "getOrCreate", of_call(made))  # noqa: B010 - mypy knows no other

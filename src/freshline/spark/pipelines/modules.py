@@ -40,7 +40,8 @@ from freshline.spark.engine.errors import (
     one_line,
 )
 from freshline.spark.pipelines.bound import Bound, Registered, shared_changes
-from freshline.spark.pipelines.current import CURRENT, Call, WholeOf, calling, no_other
+from freshline.spark.pipelines.call import Call, WholeOf, no_other
+from freshline.spark.pipelines.current import CURRENT, calling
 
 Function = Callable[[], Any]
 

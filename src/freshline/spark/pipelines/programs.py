@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Program, Project, TableDef
 from freshline.project.names import dotted
 from freshline.spark.engine import jvm
-from freshline.spark.pipelines.current import Call, Stream, name_key, result_of
+from freshline.spark.pipelines.call import Call, Stream, name_key
+from freshline.spark.pipelines.current import result_of
 from freshline.spark.pipelines.modules import failed, function_of
+from freshline.sql.text.reads import rewritten
 
 
-def register_programs(session: SparkSession, project: Project, table: TableDef) -> None:
+def register_programs(
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    pinned: Mapping[str, str] | None = None,
+) -> None:
     """Make the views; what they read are views of the session already.
+
+    Args:
+        session: The update's own.
+        project: Of the table.
+        table: Whose query needs them.
+        pinned: What stands for its static tables, by their names; None: these names.
 
     Raises:
         UserError: A function failed, or is no longer in its file.
     """
+    own = {each.name for each in table.statics}
+    names = {name: stands for name, stands in (pinned or {}).items() if name in own}
     for program in table.programs:
         if program.query is not None:
-            frame = session.sql(program.query)
+            frame = session.sql(rewritten(program.query, names))
         else:
-            frame = _result(session, project, table, program)
+            frame = _result(session, project, table, program, names)
         jvm.show(frame, program.name, session)  # the frame may be of the import's session
 
 
 def _result(
-    session: SparkSession, project: Project, table: TableDef, program: Program
+    session: SparkSession,
+    project: Project,
+    table: TableDef,
+    program: Program,
+    pinned: Mapping[str, str],
 ) -> DataFrame:
     function = function_of(project, program, session)
     if function is None:
@@ -40,7 +61,7 @@ def _result(
         )
 
     try:
-        result = result_of(call_of(session, table, program), function)
+        result = result_of(call_of(session, table, program, pinned), function)
     except Exception as error:  # the user's code
         told = failed(error, f"the function of {program.name}", project.root, table.place.file)
         raise told from error
@@ -55,8 +76,20 @@ def _result(
     return result
 
 
-def call_of(session: SparkSession, table: TableDef, program: Program) -> Call:
-    """A call of a program's function in the session of an update."""
+def call_of(
+    session: SparkSession,
+    table: TableDef,
+    program: Program,
+    pinned: Mapping[str, str] | None = None,
+) -> Call:
+    """A call of a program's function in the session of an update.
+
+    Args:
+        session: That of the update.
+        table: What is updated.
+        program: Whose function is called.
+        pinned: What stands for tables outside the pipeline, by their names.
+    """
 
     def view_of(parts: tuple[str, ...]) -> str | None:
         view = program.names.get(name_key(parts))
@@ -85,4 +118,11 @@ def call_of(session: SparkSession, table: TableDef, program: Program) -> Call:
             )
         return feed
 
-    return Call(session, view_of, feed_of, whole_of=program.scope.whole)
+    return Call(
+        session,
+        view_of,
+        feed_of,
+        whole_of=program.scope.whole,
+        pinned=pinned or {},
+        foreseen=program.outside,
+    )

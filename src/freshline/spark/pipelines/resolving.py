@@ -24,7 +24,8 @@ from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
 from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
 from freshline.spark.pipelines.bound import Registered
-from freshline.spark.pipelines.current import Call, Stream, WholeOf, no_other, result_of
+from freshline.spark.pipelines.call import Call, Stream, WholeOf, no_other
+from freshline.spark.pipelines.current import result_of
 from freshline.spark.pipelines.modules import failed
 from freshline.spark.pipelines.streams import feed_for
 from freshline.sql.text.appended import Appended, appended, has_watermark
@@ -244,10 +245,11 @@ class _Resolver:
         own = self._session.newSession()
         assert view.query is not None
         for read in reads_of(view.query):
-            if len(read.parts) == 1:
-                self._register(own, read.parts[0].lower(), above, view.query)
+            if len(read.parts) > 1:
+                continue  # a table outside the pipeline
             name = read.parts[0].lower()
-            feed = name if read.parts and name not in self._views else self._streaming.get(name)
+            self._register(own, name, above, view.query)
+            feed = name if name not in self._views else self._streaming.get(name)
             if feed is not None and not view.stored:
                 self._streaming[view.name.lower()] = feed
         try:
@@ -312,7 +314,7 @@ class _Resolver:
             result = result_of(call, self._functions[flow.key].watched)
             fault = self._objection(flow, call, result)
             if fault is None:  # an update will call it again, and an object may keep a DataFrame
-                again = dataclasses.replace(call, names={}, streams={}, streamed=set())
+                again = dataclasses.replace(call, names={}, streams={}, streamed=set(), outside={})
                 again.feed_of = lambda each: call.streams.get(each.text) or call.feed_of(each)
                 result_of(again, self._functions[flow.key])
             appends = self._appended(view, call)
@@ -342,6 +344,7 @@ class _Resolver:
             appends=bool(appends),
             watermark=call.watermark,
             difference=differs,
+            outside=dict(call.outside),
         )
         return result.schema  # type: ignore[no-any-return]  # a DataFrame's
 

@@ -12,7 +12,7 @@ from freshline.project.names import Scope, correction
 from freshline.project.sections.feeds import delta_feed, is_session_table, resolved
 from freshline.project.sections.reader_options import NOT_ROWS, as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
-from freshline.spark.pipelines.current import Stream, refuse_options
+from freshline.spark.pipelines.call import Stream, refuse_options
 from freshline.sql.text.tokens import tokens
 
 _FILES = ("parquet", "csv", "json")

@@ -312,7 +312,7 @@ class ReportBatches:
         frame = whole_or_window(self._project, run.streams, pins)
         for name in run.streams:
             run.register(name, frame(name))
-        register_programs(run.session, self._project, run.request.window.table)
+        register_programs(run.session, self._project, run.request.window.table, run.pinned.names)
         output = run.session.sql(run.pinned.query)
         version, rows, _ = self._commit(run, output, [], why)
         seconds = run.elapsed_s()

@@ -255,8 +255,8 @@ class BaseCheck(Check):
         def expected(seed: int | None = None) -> DataFrame:
             seen = ordered(at_version(self.session, path, held.version), seed)
             seen.createOrReplaceTempView(quoted(self._feed.name))
-            register_programs(self.session, self.project, self.table)
             self.query = self.pinned({})
+            register_programs(self.session, self.project, self.table, self.names)
             output = cast_to(self.session.sql(self.query), actual.schema)
             if {*output.columns} != {*actual.columns}:
                 return output
@@ -314,8 +314,8 @@ class BaseCheck(Check):
                 records = those_that_fit(records, schema, misfit, name)
             seen = ordered(view_of(records, table.query, self._feed), seed)
             seen.createOrReplaceTempView(quoted(self._feed.name))
-            register_programs(self.session, self.project, table)
             self.query = self.pinned(json.loads(pins))
+            register_programs(self.session, self.project, table, self.names)
             outputs.append(cast_to(self.session.sql(self.query), columns))
         return outputs
 

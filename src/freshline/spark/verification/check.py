@@ -61,6 +61,7 @@ class Check(ABC):
         strategy: How the version was computed, by its commit.
         facts: The metadata of the commit.
         query: The SQL that gives the rows expected.
+        names: What stands in it for static tables.
         is_understood: Whether the query's text could be read.
     """
 
@@ -76,6 +77,7 @@ class Check(ABC):
         self.strategy = ""
         self.facts: Mapping[str, Any] = {}
         self.query = table.query
+        self.names: Mapping[str, str] = {}
         self.is_understood = True
 
     def skipped(self, reason: str) -> VersionCheck:
@@ -174,6 +176,7 @@ class Check(ABC):
             if read.name in pins and not read.time_travel:
                 newest = newest_snapshot(self.session, read)
                 names[read.name] = static_at(self.session, read, newest, int(pins[read.name]))
+        self.names = names
         return rewritten(self.table.query, names) if names else self.table.query
 
     def compared(self, actual: DataFrame, expected: Any, known_bytes: int | None) -> VersionCheck:

@@ -57,7 +57,7 @@ class ViewCheck(Check):
         def expected(seed: int | None = None) -> DataFrame:
             for name, frame in frames.items():
                 ordered(frame, seed).createOrReplaceTempView(quoted(name))
-            register_programs(self.session, self.project, table)
+            register_programs(self.session, self.project, table, self.names)
             return self._shown(self.session.sql(self.query), frames)
 
         sizes = [size_bytes(self.project.table_path(name), int(pins[name])) for name in frames]

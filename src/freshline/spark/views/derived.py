@@ -309,7 +309,7 @@ class DerivedUpdates:
             if error is not None:
                 raise error
         register_parents(session, self._project, update.request.parents)
-        register_programs(session, self._project, table)
+        register_programs(session, self._project, table, update.pinned.names)
         output = without_mixed_chars(session.sql(update.pinned.query))
         there = transaction.schema
         keeps_columns = there is not None and (
