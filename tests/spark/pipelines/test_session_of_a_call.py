@@ -9,6 +9,7 @@ from multiprocessing.pool import ThreadPool
 import pytest
 from pyspark.sql import SparkSession
 
+from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.pipelines.call import Call
 from freshline.spark.pipelines.current import CURRENT, calling
 from freshline.spark.pipelines.programs import register_programs
@@ -141,3 +142,22 @@ def by_name():
     finally:
         spark.sql("DROP TABLE areas")
         spark.sql("DROP DATABASE own_lake CASCADE")
+
+
+def test_a_variable_in_a_temporary_view_is_one_of_the_settings_of_who_reads_it(pipeline, spark):
+    """With another value of it the same function has other rows."""
+    found = pipeline(
+        f"""{HEAD}
+@dp.materialized_view
+def named():
+    return spark.table("who")
+""",
+        "CREATE TEMPORARY VIEW who AS SELECT '${spark.shop.who}' AS who;",
+    )
+    project = found.project
+    told = []
+    for who in ("ann", "bob", "ann"):
+        own = spark.newSession()
+        own.conf.set("spark.shop.who", who)
+        told.append(settings_of(own, project, project.table("named")))
+    assert told[0] == told[2] != told[1]

@@ -10,7 +10,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.engine.result_settings import settings_of
 
 ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-TABLE = SimpleNamespace(query="SELECT count(*) AS n FROM orders")
+TABLE = SimpleNamespace(query="SELECT count(*) AS n FROM orders", programs=())
 
 
 def told(tmp_path, name: str, value: str) -> bool:

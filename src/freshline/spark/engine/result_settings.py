@@ -105,12 +105,17 @@ def settings_of(session: SparkSession, project: Project, table: TableDef) -> dic
 
 
 def _variables(session: SparkSession, table: TableDef) -> str | None:
-    """A short name for a query with the values of its variables; None: it has none."""
-    if "${" not in table.query:
+    """A short name for a query, and the views that it needs, with the values of its variables.
+
+    None: it has none.
+    """
+    queries = [table.query, *(each.query for each in table.programs if each.query is not None)]
+    text = "\n".join(queries)
+    if "${" not in text:
         return None
     jvm.activate(session)
     substitution = jvm.named(session, "org.apache.spark.sql.internal.VariableSubstitution")()
-    return hashlib.sha256(str(substitution.substitute(table.query)).encode()).hexdigest()[:16]
+    return hashlib.sha256(str(substitution.substitute(text)).encode()).hexdigest()[:16]
 
 
 def set_as_then(
