@@ -36,6 +36,15 @@ def test_a_folder_is_a_feed_without_the_options_that_are_the_schedulers(project,
     assert feed_for(again, "others", project, {"orders_feed": feed}, PLACE) is feed
 
 
+def test_a_second_source_of_a_function_has_a_feed_of_its_own(project):
+    known: dict[str, Feed] = {}
+    for path, name in (("a", "orders_feed"), ("b", "orders_feed_2"), ("a", "orders_feed")):
+        feed = feed_for(Stream("json", path, {}, "id INT"), "orders", project, known, PLACE)
+        assert feed.name == name
+        known[feed.name] = feed
+    assert [Path(each.path).name for each in known.values()] == ["a", "b"]
+
+
 def test_a_topic_is_a_feed_with_its_records_as_they_are(project):
     options = {
         "kafka.bootstrap.servers": "h:1", "subscribe": "clicks", "startingOffsets": "earliest",

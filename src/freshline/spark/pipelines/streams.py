@@ -60,6 +60,9 @@ def feed_for(
     for feed in project.feeds.values():
         if feed.name.lower() == name.lower():
             return feed
+    taken, first, number = {each.lower() for each in known}, name, 2
+    while name.lower() in taken:  # what is streamed twice keeps its name all the same
+        name, number = f"{first}_{number}", number + 1
     if stream.format == "kafka":
         return _topic(stream, name, known, place)
     if stream.format == "delta":
