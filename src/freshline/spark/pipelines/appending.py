@@ -5,7 +5,7 @@ The same as :mod:`freshline.sql.text.appended`, for a plan of Spark's in the pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshline.core.errors import Place, UserError
 from freshline.spark.engine import jvm
 from freshline.sql.text.appended import CLOCK_STEP, CORRECTED, LIMIT_STEP, RULE, WATERMARK_STEP
+from freshline.sql.text.reads import backquoted
 
 ROW_WISE = frozenset(
     {
@@ -29,7 +30,7 @@ _SAME_ROWS = ROW_WISE | {
 }  # fmt: skip
 _COUNTING = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"})
 _WATERMARKED = frozenset({"DeduplicateWithinWatermark"})
-_CURRENT_LIKE = "org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE"
+CURRENT_LIKE = "org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE"
 
 
 def operators(frame: DataFrame) -> list[str]:
@@ -42,6 +43,38 @@ def _operators(plan: Any) -> list[str]:
     for child in jvm.elements(plan.children()):
         found += _operators(child)
     return found
+
+
+def whole_of_stream(
+    frame: DataFrame, acted: Sequence[tuple[str, DataFrame]], views: Collection[str]
+) -> str | None:
+    """What looks at all rows of a stream at once, beside the operators of the plan, or None.
+
+    Args:
+        frame: What the function returned.
+        acted: What the function computed while it ran: a DataFrame's method, and the DataFrame.
+        views: Those that show the stream's rows.
+    """
+    plan = jvm.java_frame(frame).queryExecution().analyzed()
+    if any(_reads(each, views) for each in jvm.elements(plan.subqueriesAll())):
+        return "a subquery over the stream"
+    for method, each in acted:
+        if _reads(jvm.java_frame(each).queryExecution().analyzed(), views):
+            return f"{method} of what the stream has"
+    return None
+
+
+def _reads(plan: Any, views: Collection[str]) -> bool:
+    """Whether a plan, or a subquery in it, reads one of these views."""
+    text = str(plan.toString()).lower()
+    return any(f"view ({backquoted(view)},".lower() in text for view in views)
+
+
+def asks(session: SparkSession, plan: Any) -> str | None:
+    """That a plan asks for what is another thing each time, or None."""
+    if plan.containsPattern(jvm.named(session, CURRENT_LIKE)()):
+        return "asks the clock, or who runs it"
+    return None if plan.deterministic() else "depends on chance"
 
 
 def difference(
@@ -59,10 +92,8 @@ def difference(
         RefusalError: No query over all rows is that table.
     """
     plan = jvm.java_frame(frame).queryExecution().analyzed()
-    if plan.containsPattern(jvm.named(session, _CURRENT_LIKE)()):
-        raise RefusalError("asks the clock, or who runs it", CLOCK_STEP)
-    if not plan.deterministic():
-        raise RefusalError("depends on chance", CLOCK_STEP)
+    if (asked := asks(session, plan)) is not None:
+        raise RefusalError(asked, CLOCK_STEP)
     found = _operators(plan)
     if counting := [name for name in found if name in _COUNTING]:
         raise RefusalError(f"takes some of the rows: {counting[0]}", LIMIT_STEP)

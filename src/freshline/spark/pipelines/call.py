@@ -66,6 +66,7 @@ class Call:
             each time at a version that the function itself chose.
         pinned: What stands in a query for each of them, at the version of the update.
         foreseen: Those that may be read; None: any.
+        acted: What was computed in it already: a method, and the DataFrame.
     """
 
     session: SparkSession
@@ -81,6 +82,7 @@ class Call:
     outside: dict[str, bool] = field(default_factory=dict)
     pinned: Mapping[str, str] = field(default_factory=dict)
     foreseen: Collection[str] | None = None
+    acted: list[tuple[str, DataFrame]] = field(default_factory=list)
 
     def table(
         self, name: str, reader: ReaderOf | None = None, options: Collection[str] = ()

@@ -56,6 +56,14 @@ def result_of(call: Call, function: Callable[[], Any]) -> Any:
         return own_frame(function())
 
 
+_ACTIONS = (
+    "approxQuantile", "collect", "corr", "count", "cov", "crosstab", "describe", "freqItems",
+    "isEmpty", "localCheckpoint", "show", "summary", "tail", "toArrow", "toLocalIterator",
+    "toPandas", "transpose",
+)  # fmt: skip
+"""Methods of a DataFrame that compute rows; ``first``, ``head`` and ``take`` call ``collect``."""
+
+
 class CurrentSession:
     """What modules have as ``spark``: each attribute is that of the session of the call."""
 
@@ -255,6 +263,18 @@ def _noting(given: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     return with_watermark
 
 
+def _acting(name: str, given: Callable[..., Any]) -> Callable[..., Any]:
+    """What computes rows at once. Calls before the first update are asked what they computed."""
+
+    @functools.wraps(given)
+    def computed(frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
+        if (call := current.get()) is not None and call.foreseen is None:
+            call.acted.append((name, frame))
+        return given(frame, *args, **kwargs)
+
+    return computed
+
+
 def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
     """``Thread.start``: a thread that a user's function starts is the user's, too."""
 
@@ -326,6 +346,9 @@ def install() -> None:
     for name in ("apply_async", "_map_async", "imap", "imap_unordered"):
         setattr(ThreadPool, name, _handing_on(getattr(ThreadPool, name)))
     setattr(Frame, "withWatermark", _noting(Frame.withWatermark))  # noqa: B010 - for mypy
+    for name in _ACTIONS:
+        setattr(Frame, name, _acting(name, getattr(Frame, name)))
+    setattr(Frame, "rdd", property(_acting("rdd", vars(Frame)["rdd"].func)))  # noqa: B010
     active, found = SparkSession.active, SparkSession.getActiveSession
     made = SparkSession.Builder.getOrCreate
 

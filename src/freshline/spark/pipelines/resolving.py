@@ -22,7 +22,13 @@ from freshline.project.programs import PythonFlow
 from freshline.spark.analysis import Analysis, feed_schema
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.reader import view_of as visible_of
-from freshline.spark.pipelines.appending import ROW_WISE, RefusalError, difference, operators
+from freshline.spark.pipelines.appending import (
+    ROW_WISE,
+    RefusalError,
+    difference,
+    operators,
+    whole_of_stream,
+)
 from freshline.spark.pipelines.bound import Registered
 from freshline.spark.pipelines.call import Call, Stream, WholeOf, no_other
 from freshline.spark.pipelines.current import result_of
@@ -314,7 +320,9 @@ class _Resolver:
             result = result_of(call, self._functions[flow.key].watched)
             fault = self._objection(flow, call, result)
             if fault is None:  # an update will call it again, and an object may keep a DataFrame
-                again = dataclasses.replace(call, names={}, streams={}, streamed=set(), outside={})
+                again = dataclasses.replace(
+                    call, names={}, streams={}, streamed=set(), outside={}, acted=[]
+                )
                 again.feed_of = lambda each: call.streams.get(each.text) or call.feed_of(each)
                 result_of(again, self._functions[flow.key])
             appends = self._appended(view, call)
@@ -410,10 +418,12 @@ class _Resolver:
                 "Load the stream into a table of its own, and join that in another.",
             )
         strange = [name for name in operators(result) if name not in ROW_WISE]
-        if strange:
+        whole = whole_of_stream(result, call.acted, call.views())
+        if strange or whole is not None:
             return fault(
                 "not-row-wise",
-                f"the function of {flow.name} does more than pass on each record: {strange[0]}",
+                f"the function of {flow.name} does more than pass on each record:"
+                f" {whole or strange[0]}",
                 "each record of a stream makes its rows by itself",
                 "Keep the records in this table, and do the rest in a materialized view over it.",
             )
