@@ -255,12 +255,27 @@ def test_a_join_that_finds_nothing_still_counts_what_does_not_fit(shop, query):
         "SELECT 1 AS id WHERE EXISTS (SELECT 1 FROM STREAM f)",
     ],
 )
-def test_a_query_that_some_rows_are_enough_for_still_counts_what_does_not_fit(shop, query):
+def test_a_query_that_some_rows_are_enough_for_still_counts_what_does_not_fit(
+    shop, query, monkeypatch
+):
+    """Each is refused before its first update, since it is not row-wise."""
+    monkeypatch.setattr("freshline.spark.feeds.base.confirm", lambda *_: None)
     folder = shop.feed("f", "csv", "id BIGINT")
     shop.table("t", query)
     (folder / "a.csv").write_text("1\n2\n3\nx\n")
     result = shop.load("t", "a.csv")
     assert (result.rows, result.rejected_rows) == (1, 1)
+
+
+def test_a_query_that_is_not_row_wise_to_spark_is_refused_though_nobody_validated_it(shop):
+    folder = shop.feed("f", "csv", "id BIGINT")
+    (folder / "a.csv").write_text("1\n1\n")
+    shop.table("t", "SELECT DISTINCT id FROM STREAM f")
+    for _ in range(2):
+        with pytest.raises(UserError, match="as Spark reads it, ") as caught:
+            shop.load("t", "a.csv")
+        assert caught.value.code == "not-row-wise"
+    assert not Path(shop.path("t")).exists()
 
 
 def test_names_with_odd_characters_are_only_names(shop, orders: Path):

@@ -77,6 +77,25 @@ def test_a_name_that_delta_does_not_store_is_refused_as_by_validate(shop, totals
     assert [row.keys() for row in shop.rows("named")] == [{"x"}] * 3
 
 
+def test_a_table_that_the_query_does_not_name_is_refused_though_nobody_validated_it(
+    shop, totals, spark, tmp_path
+):
+    """A run would not notice when it changes."""
+    spark.range(3).write.parquet(str(tmp_path / "lent"))
+    spark.sql(
+        "CREATE OR REPLACE FUNCTION most_sold(least BIGINT) RETURNS BIGINT"
+        f" RETURN (SELECT max(id) FROM parquet.`{tmp_path}/lent` WHERE id > least)"
+    )
+    try:
+        shop.table("sold", "SELECT most_sold(id) AS m FROM orders")
+        with pytest.raises(UserError, match="that is not named in it: Relation ") as caught:
+            shop.derive("sold", orders=1)
+    finally:
+        spark.sql("DROP FUNCTION most_sold")
+    assert caught.value.code == "unseen-table"
+    assert not Path(shop.path("sold")).exists()
+
+
 DAY = datetime(2025, 12, 31, 23, 0, tzinfo=UTC)  # midnight in the session's time zone
 
 

@@ -21,8 +21,8 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.executor.records import UNFINISHED
-from freshline.project.analysis import not_row_wise
 from freshline.project.model import Feed, Project, TableDef
+from freshline.spark.confirming import other_than_row_wise, unseen
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import (
     NO_FILES,
@@ -42,12 +42,10 @@ from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.storable import check_storable, noted
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.emission import needs_buckets
-from freshline.spark.views.plans import plan_of, unseen_table
-from freshline.spark.views.readings import analysed_tree
+from freshline.spark.views.plans import plan_of
 from freshline.spark.views.strict import not_incremental
 from freshline.sql.predicted import PredictedStrategies
 from freshline.sql.query.records import ViewPlan
-from freshline.sql.readings.linearity import row_wise_fault
 
 _CODES = (
     ("UNRESOLVED_COLUMN", "unknown-column", "Correct the name."),
@@ -220,8 +218,8 @@ class _Work:
             return one
         one.schema = jvm.schema_of(result)
         one.errors += _column_faults(table, result, one.schema)
-        if not table.programs and (unseen := unseen_table(asked, table)) is not None:
-            one.errors.append(_not_seen(table, unseen))
+        if not table.programs and (error := unseen(asked, table)) is not None:
+            one.errors.append(error)
         if table.kind == "base":
             _confirm_row_wise(table, result, one)
         else:
@@ -241,23 +239,12 @@ class _Work:
 def _confirm_row_wise(table: TableDef, result: DataFrame, found: _Judged) -> None:
     """Look in Spark's plan of a base table's query for what its text may not have shown."""
     try:
-        fault = row_wise_fault(analysed_tree(result), str(table.feed))
+        fault = other_than_row_wise(table, result)
     except Exception as error:  # noqa: BLE001 - a plan of a shape that is not known here
         found.notes.append(f"Spark's plan of table {table.name} was not read: {error!r}")
         return
     if fault is not None:
-        found.errors.append(not_row_wise(table, f"as Spark reads it, {fault}"))
-
-
-def _not_seen(table: TableDef, what: str) -> UserError:
-    return UserError(
-        "unseen-table",
-        f"Spark reads a table for the query of table {table.name} that is not named in it: {what}",
-        where=table.query_place,
-        rule="a query names every table that it reads, so that no change of one is missed",
-        next_step="Read that table in the query itself, not through a function of the catalog."
-        " If the query does name it, report this.",
-    )
+        found.errors.append(fault)
 
 
 def _unkept(table: TableDef, plan: ViewPlan, *, rewrote: bool) -> list[UserError]:

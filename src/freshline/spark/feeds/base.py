@@ -19,6 +19,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
+from freshline.spark.confirming import confirm
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import (
     cast_to,
@@ -70,6 +71,7 @@ class BaseUpdates:
         self._rejected = RejectedRows(project, table, reader)
         self._known: tuple[int, str] | None = None
         self._unseen: int | None = None
+        self._is_confirmed = False
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Load the request's files.
@@ -141,6 +143,9 @@ class BaseUpdates:
         if misfit is not None:
             fitting = those_that_fit(records, schema, misfit, _COUNTS)
         assert self._table.feed is not None
+        if not self._is_confirmed:
+            confirm(session, self._project, self._table, {self._table.feed: reader.visible(schema)})
+            self._is_confirmed = True
         seen = view_of(fitting, self._table.query, reader.feed)
         jvm.show(seen, self._table.feed)
         pinned = pin_statics(session, self._table)

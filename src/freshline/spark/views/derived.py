@@ -27,6 +27,7 @@ from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.selection import ALL
 from freshline.spark.commits.transaction import Transaction, table_properties
+from freshline.spark.confirming import confirm_view
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import (
     kind_of,
@@ -136,6 +137,7 @@ class DerivedUpdates:
         self._choose = choose
         self._is_trial = is_trial
         self._costs: Costs | None = None
+        self._is_confirmed = is_trial
 
     def add_child(self, child: DerivedUpdates) -> None:
         """Another view of the project is computed from this one."""
@@ -172,6 +174,9 @@ class DerivedUpdates:
             ids = ids_of(self._project, request, pinned)
             marks = marks_of(self._project, request.parents)
             update = _Update(session, transaction, request, pinned, ids, marks, started_s)
+            if not self._is_confirmed:
+                confirm_view(session, self._project, self._table, request.parents)
+                self._is_confirmed = True
             return self._carried_out(update)
         except SparkError as error:
             raise update_failed(self._project, self._table, error) from error
