@@ -132,3 +132,15 @@ def rated():
     assert (check.outcome, check.reason) == (
         "skipped", f"it reads csv.`{tmp_path}/rates.csv`, which has no versions",
     )  # fmt: skip
+
+
+def test_one_that_is_read_outside_of_functions_is_warned_of(pipeline, rates):
+    text = "\nkept = spark.table('lake_of_rates.rates')\n\n\n"
+    text += "@dp.materialized_view\ndef v():\n    return kept\n"
+    text += "@dp.materialized_view\ndef w():\n    return kept\n"
+    (warning,) = pipeline(HEAD + text).project.warnings
+    assert warning == (
+        "t/a.py:7: v and what else its file defines can use lake_of_rates.rates, which is read"
+        " outside of functions (t/a.py:4): no change of it is noticed, and versions over it"
+        " cannot be verified; read it in a function"
+    )

@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 
 from freshline.core.errors import FreshlineError, Place, UserError
 from freshline.project.model import Program, Project
+from freshline.project.names import dotted
 from freshline.project.programs import PythonDefinitions, PythonFlow, PythonOutput
 from freshline.spark.engine.errors import (
     NO_FILES,
@@ -108,7 +109,11 @@ class Modules:
         ]
 
     def noted_outputs(self) -> list[PythonOutput]:
-        """The outputs; where a function finds empty what another one fills, with a note."""
+        """The outputs, with notes of what their functions see otherwise than under Spark.
+
+        One may find empty what another one fills, or use a table that was read while its file was
+        imported, which is read at another version than the commit could name.
+        """
         flows = {flow.key: flow for flow in self.found.flows}
         notes: dict[str, tuple[str, ...]] = {}
         for key, name, later, filled in shared_changes(self.functions):
@@ -119,6 +124,15 @@ class Modules:
                 )
                 target = flows[later].target
                 notes[target] = (*notes.get(target, ()), note)
+        for parts, place in self.asked:
+            of_file = [each for each in self.found.outputs if each.file == place.file]
+            for output in (of_file or self.found.outputs)[:1]:
+                note = (
+                    f"and what else its file defines can use {dotted(parts)}, which is read outside"
+                    f" of functions ({place}): no change of it is noticed, and versions over it"
+                    " cannot be verified; read it in a function"
+                )
+                notes[output.name] = (*notes.get(output.name, ()), note)
         return [
             dataclasses.replace(each, notes=each.notes + notes.get(each.name, ()))
             for each in self.found.outputs
