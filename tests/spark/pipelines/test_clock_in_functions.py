@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+from pyspark.sql import SparkSession
 
 from freshline.spark.verification.run import verified
 from tests.spark.pipelines.test_pipeline import HEAD
@@ -45,7 +48,9 @@ def plain():
     )
     taken.come("a.json", {"id": 1})
     run_here(taken, spark)
-    checks = verified(UtcSessions(spark), taken.project, taken.project.tables, "newest")
+    checks = verified(
+        cast("SparkSession", UtcSessions(spark)), taken.project, taken.project.tables, "newest"
+    )
     again = "its query cannot be computed again: it "
     assert {check.table: (check.outcome, check.reason) for check in checks} == {
         "orders": ("skipped", f"{again}calls current_timestamp"),

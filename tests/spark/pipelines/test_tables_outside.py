@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import deltalake
 import pytest
+from pyspark.sql import SparkSession
 
 from freshline.delta.log import last_commit
 from freshline.spark.verification.run import verified
@@ -70,6 +73,17 @@ def rates(spark, tmp_path):
     spark.sql("DROP DATABASE lake_of_rates CASCADE")
 
 
+def utc(spark):
+    """The shared session, whose new sessions are in UTC."""
+    return cast("SparkSession", UtcSessions(spark))
+
+
+def commit_of(project, name):
+    found = last_commit(project.table_path(name))
+    assert found is not None
+    return found.metadata["parents"]
+
+
 def rows(project, table):
     found = deltalake.DeltaTable(project.table_path(table)).to_pyarrow_table().to_pylist()
     return sorted(tuple(row.values()) for row in found)
@@ -82,12 +96,12 @@ def test_a_change_of_one_has_the_views_of_functions_made_again(pipeline, rates, 
     project = taken.project
     assert {name: rows(project, name) for name in VIEWS} == {key: [(1, 10)] for key in VIEWS}
     spark.sql("UPDATE lake_of_rates.rates SET rate = 11")
-    checks = verified(UtcSessions(spark), project, project.tables, "newest")
+    checks = verified(utc(spark), project, project.tables, "newest")
     assert {(check.outcome, check.reason) for check in checks} == {("right", "")}
     run_here(taken, spark)
     assert {name: rows(project, name) for name in VIEWS} == {key: [(1, 11)] for key in VIEWS}
     assert rows(project, "of_then") == []
-    checks = verified(UtcSessions(spark), project, project.tables, "all")
+    checks = verified(utc(spark), project, project.tables, "all")
     assert {check.outcome for check in checks} == {"right"}
 
 
@@ -96,7 +110,7 @@ def test_the_commit_names_its_version(pipeline, rates, spark):
     taken.come("a.json", {"id": 1})
     run_here(taken, spark)
     project = taken.project
-    named = {name: last_commit(project.table_path(name)).metadata["parents"] for name in VIEWS}
+    named = {name: commit_of(project, name) for name in VIEWS}
     by_path = {"orders": 0, f"delta.`{rates}`": 1}
     by_name = {"orders": 0, "lake_of_rates.rates": 1}
     assert named == dict.fromkeys(VIEWS, by_name) | {"by_path": by_path}
@@ -128,7 +142,7 @@ def rated():
     )
     run_here(taken, spark)
     (tmp_path / "rates.csv").write_text("1,11\n")
-    (check,) = verified(UtcSessions(spark), taken.project, taken.project.tables, "newest")
+    (check,) = verified(utc(spark), taken.project, taken.project.tables, "newest")
     assert (check.outcome, check.reason) == (
         "skipped", f"it reads csv.`{tmp_path}/rates.csv`, which has no versions",
     )  # fmt: skip
