@@ -259,7 +259,7 @@ def test_a_query_that_some_rows_are_enough_for_still_counts_what_does_not_fit(
     shop, query, monkeypatch
 ):
     """Each is refused before its first update, since it is not row-wise."""
-    monkeypatch.setattr("freshline.spark.feeds.base.confirm", lambda *_: None)
+    monkeypatch.setattr("freshline.spark.updates.confirm", lambda *_: None)
     folder = shop.feed("f", "csv", "id BIGINT")
     shop.table("t", query)
     (folder / "a.csv").write_text("1\n2\n3\nx\n")

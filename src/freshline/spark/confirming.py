@@ -21,16 +21,16 @@ from freshline.sql.readings.linearity import row_wise_fault
 
 
 def confirm(
-    session: SparkSession, project: Project, table: TableDef, columns: Mapping[str, StructType]
+    project: Project, table: TableDef, session: SparkSession, columns: Mapping[str, StructType]
 ) -> None:
     """Look at a table's query before its first update of a run: nobody may have validated it.
 
     Of Python functions Spark was asked when they were read.
 
     Args:
-        session: Any; nothing in it is changed.
         project: Of the table.
         table: Whose query it is.
+        session: Any; nothing in it is changed.
         columns: Of its feed, or of each table of the project that it reads.
 
     Raises:
@@ -61,14 +61,14 @@ def confirm(
 
 
 def confirm_view(
-    session: SparkSession, project: Project, table: TableDef, versions: Mapping[str, int]
+    project: Project, table: TableDef, session: SparkSession, versions: Mapping[str, int]
 ) -> None:
     """The same of a view over these versions of the project's tables."""
     columns = {
         name: columns_of(snapshot_at(session, project.table_path(name), version))
         for name, version in versions.items()
     }
-    confirm(session, project, table, columns)
+    confirm(project, table, session, columns)
 
 
 def unseen(asked: Remembered, table: TableDef) -> UserError | None:

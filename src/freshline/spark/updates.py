@@ -8,6 +8,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,7 @@ from freshline.project.model import Feed, Project
 from freshline.spark.analysis import Analysis, analyse
 from freshline.spark.backfill import Backfills
 from freshline.spark.catalog import CatalogNames, Registering
+from freshline.spark.confirming import confirm, confirm_view
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.listed import mark_of
@@ -132,15 +134,22 @@ class SparkExecutor:
         for table in project.tables:
             if table.kind == "derived":
                 plan = (plans or {}).get(table.name)
-                derived = DerivedUpdates(project, table, plan, self._is_cold)
+                derived = DerivedUpdates(
+                    project,
+                    table,
+                    plan,
+                    self._is_cold,
+                    confirm=partial(confirm_view, project, table),
+                )
                 self._updates[table.name] = derived
                 self._backfills[table.name] = Backfills(project, table, derived=derived)
             elif table.feed is not None:
                 reader = readers[table.feed]
+                confirmed = partial(confirm, project, table)
                 updates = (
-                    SourceUpdates(project, table, reader)
+                    SourceUpdates(project, table, reader, confirmed)
                     if isinstance(reader, SourceReader)
-                    else BaseUpdates(project, table, reader)
+                    else BaseUpdates(project, table, reader, confirmed)
                 )
                 self._updates[table.name] = updates
                 self._backfills[table.name] = Backfills(project, table, reader, base=updates)

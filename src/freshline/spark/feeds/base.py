@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +19,6 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction, table_properties
-from freshline.spark.confirming import confirm
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import (
     cast_to,
@@ -61,9 +60,17 @@ class BaseUpdates:
         project: Of the table.
         table: The base table.
         reader: Of its feed.
+        confirm: Called before the first update with the columns of the feed, by its name: raises
+            where the query cannot be updated.
     """
 
-    def __init__(self, project: Project, table: TableDef, reader: FeedReader) -> None:
+    def __init__(
+        self,
+        project: Project,
+        table: TableDef,
+        reader: FeedReader,
+        confirm: Callable[[SparkSession, Mapping[str, StructType]], None] | None = None,
+    ) -> None:
         self._project = project
         self._table = table
         self._reader = reader
@@ -71,7 +78,7 @@ class BaseUpdates:
         self._rejected = RejectedRows(project, table, reader)
         self._known: tuple[int, str] | None = None
         self._unseen: int | None = None
-        self._is_confirmed = False
+        self._confirm = confirm
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:
         """Load the request's files.
@@ -143,9 +150,9 @@ class BaseUpdates:
         if misfit is not None:
             fitting = those_that_fit(records, schema, misfit, _COUNTS)
         assert self._table.feed is not None
-        if not self._is_confirmed:
-            confirm(session, self._project, self._table, {self._table.feed: reader.visible(schema)})
-            self._is_confirmed = True
+        if self._confirm is not None:
+            self._confirm(session, {self._table.feed: reader.visible(schema)})
+            self._confirm = None
         seen = view_of(fitting, self._table.query, reader.feed)
         jvm.show(seen, self._table.feed)
         pinned = pin_statics(session, self._table)

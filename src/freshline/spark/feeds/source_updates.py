@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -31,10 +31,17 @@ class SourceUpdates(BaseUpdates):
         project: Of the table.
         table: The base table.
         reader: Of its feed.
+        confirm: As of :class:`BaseUpdates`.
     """
 
-    def __init__(self, project: Project, table: TableDef, reader: SourceReader) -> None:
-        super().__init__(project, table, reader)
+    def __init__(
+        self,
+        project: Project,
+        table: TableDef,
+        reader: SourceReader,
+        confirm: Callable[[SparkSession, Mapping[str, StructType]], None] | None = None,
+    ) -> None:
+        super().__init__(project, table, reader, confirm)
         self._source = reader
 
     def run(self, session: SparkSession, request: UpdateRequest) -> UpdateResult:

@@ -27,7 +27,6 @@ from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.replacement import replace as replaced_rows
 from freshline.spark.commits.selection import ALL
 from freshline.spark.commits.transaction import Transaction, table_properties
-from freshline.spark.confirming import confirm_view
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import (
     kind_of,
@@ -115,6 +114,8 @@ class DerivedUpdates:
         is_cold: Whether Spark was started so lately that what updates take says nothing.
         choose: Takes one of the strategies that are right; by default, by cost.
         is_trial: The table is a copy of a view, of which every way is to be tried.
+        confirm: Called before the first update with the versions that it reads: raises where the
+            query cannot be updated.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class DerivedUpdates:
         choose: Choice = chosen,
         *,
         is_trial: bool = False,
+        confirm: Callable[[SparkSession, Mapping[str, int]], None] | None = None,
     ) -> None:
         self._project = project
         self._table = table
@@ -137,7 +139,7 @@ class DerivedUpdates:
         self._choose = choose
         self._is_trial = is_trial
         self._costs: Costs | None = None
-        self._is_confirmed = is_trial
+        self._confirm = confirm
 
     def add_child(self, child: DerivedUpdates) -> None:
         """Another view of the project is computed from this one."""
@@ -174,9 +176,9 @@ class DerivedUpdates:
             ids = ids_of(self._project, request, pinned)
             marks = marks_of(self._project, request.parents)
             update = _Update(session, transaction, request, pinned, ids, marks, started_s)
-            if not self._is_confirmed:
-                confirm_view(session, self._project, self._table, request.parents)
-                self._is_confirmed = True
+            if self._confirm is not None:
+                self._confirm(session, request.parents)
+                self._confirm = None
             return self._carried_out(update)
         except SparkError as error:
             raise update_failed(self._project, self._table, error) from error
