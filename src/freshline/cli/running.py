@@ -280,8 +280,11 @@ def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> li
         files = [each for each in item.troubles if each.state == "changed"]
         if files:
             behind.append((item.name, f"{files[0].name} changed: {files[0].reason}"))
+    views = {table.name for table in project.reports}
     for report in () if options.refresh else standing(found.reports):
-        if report.state == GIVEN_UP or (report.state in OPEN and report.error is not None):
+        # Of others nobody knows whether they are still wanted: `status` names those.
+        given_up = report.state == GIVEN_UP and report.wanted.view in views
+        if given_up or (report.state in OPEN and report.error is not None):
             behind.append((report.wanted.name, report.error or "given up"))
     return behind
 

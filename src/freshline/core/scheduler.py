@@ -129,6 +129,7 @@ class Scheduler:
         kind = type(policy)
         self._chooses = policy.chooses and policy.picks(self.tables)
         self._anew_first = policy.ranks_by_gain
+        self._owed_s = 0.0
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
@@ -242,17 +243,37 @@ class Scheduler:
                 commands.append(self._start(table, heappop(self._free)))
         else:
             ready, tables = self._ready, self.tables
+            held: list[tuple[Any, int, int]] = []
             while ready and self._free:
-                _, order, stamp = heappop(ready)
-                table = tables[order]
-                if table.stamp == stamp:
+                entry = heappop(ready)
+                table = tables[entry[1]]
+                if table.stamp != entry[2]:
+                    continue
+                if table.full and self._lets_others_pass():
+                    held.append(entry)
+                else:
                     commands.append(self._start(table, heappop(self._free)))
+            while held and self._free:  # nothing else waits
+                commands.append(self._start(tables[held.pop(0)[1]], heappop(self._free)))
+            for entry in held:
+                heappush(ready, entry)
 
     def _chosen(self) -> Table | None:
         """What a policy that chooses wants next; what is to be computed anew goes first."""
         if self._anew_first and (first := self.first()) is not None and first.full:
-            return first
+            if not self._lets_others_pass():
+                return first
+            return next((table for table in self.waiting() if not table.full), first)
         return self.policy.choose(self)
+
+    def _lets_others_pass(self) -> bool:
+        """Whether what is to be computed anew waits for others: it gets half of the time.
+
+        After a change of a setting every view is to be computed anew, one at a time.
+        """
+        return self._anew_first and (
+            self._owed_s > 0.0 or any(table.running.command.full for table in self.running())  # type: ignore[union-attr]
+        )
 
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
@@ -393,6 +414,10 @@ class Scheduler:
         if running is None:
             raise InternalError("no-update", f"table '{table.name}' has no running update")
         table.running = None
+        if running.command.full:
+            self._owed_s += self.now_s - running.start_s
+        elif self._owed_s and not running.background:
+            self._owed_s = max(0.0, self._owed_s - (self.now_s - running.start_s))
         track = running.command.track
         self._on_track[track] = None
         heappush(self._free, track)
@@ -772,6 +797,8 @@ class Scheduler:
         if not self._ready:
             return
         waiting = self.waiting()
+        if self._lets_others_pass():
+            waiting.sort(key=lambda table: table.full)  # which keeps the order of the others
         if self._chooses and (first := self._chosen()) is not None:
             waiting.remove(first)
             waiting.insert(0, first)

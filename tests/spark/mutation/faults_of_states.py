@@ -96,8 +96,8 @@ STATES = (
         ),
         (
             "the means' distance does not count",
-            "'m2', a.m2 + b.m2 + (b.mean - a.mean)",
-            "'m2', a.m2 + b.m2 + 0 * (b.mean - a.mean)",
+            "a.m2 + b.m2 + (b.mean - a.mean)",
+            "a.m2 + b.m2 + 0 * (b.mean - a.mean)",
         ),
     ),
     *faults_in(

@@ -11,6 +11,7 @@ from deltalake import write_deltalake
 from freshline.core.errors import Place
 from freshline.executor.report_records import Window
 from freshline.project.model import TableDef
+from freshline.spark.engine.own_session import own_session
 from freshline.spark.reports.window_rows import WindowRows
 from tests.spark.views.proving import session_in
 
@@ -25,7 +26,7 @@ def test_a_wall_clock_in_the_hour_left_out_is_in_the_window_of_the_hour_after(sp
     walls = [datetime(2024, 3, 31, hour, 45) for hour in (1, 2, 3, 4)]  # noqa: DTZ001 - no zone
     path = str(tmp_path / "visits")
     write_deltalake(path, pa.table({"wall": pa.array(walls, pa.timestamp("us"))}))
-    session = session_in(spark, "Europe/Berlin").newSession()
+    session = own_session(session_in(spark, "Europe/Berlin"), _REPORT)
     first_s = datetime(2024, 3, 31, tzinfo=UTC).timestamp()
     found = []
     for hour in range(4):

@@ -87,3 +87,40 @@ def test_a_rebuild_that_failed_is_tried_again_although_others_always_wait(policy
         news = [FileArrived(name, now_s - 0.5, f"{name}{turn}") for name in ("b", "c")]
         commands = core.handle(now_s, [*ends, *news])
     assert started.count(("v", True)) == 1
+
+
+@pytest.mark.parametrize("policy", ["max-benefit", "whittle", "lookahead"])
+def test_many_rebuilds_leave_the_others_half_of_the_time(policy):
+    """After a change of a setting of Spark's every view is to be computed anew."""
+    views = [TableSpec(f"v{number}", ("a",), alpha_s=1.0) for number in range(20)]
+    core = make_warehouse_scheduler(
+        [*SPECS[:3], *views], tracks=1, settings=PolicySettings(policy=policy), start_s=START_S
+    )
+    stale = [TableRestored(each.name, START_S - 60.0, 3, 4, stale=True) for each in views]
+    files = [FileArrived(name, START_S - 1.0, f"{name}0") for name in ("b", "c")]
+    commands, now_s = core.handle(START_S, [*RESTORED, *stale, *files]), START_S
+    took_s = {True: 0.0, False: 0.0}
+    turn = 0
+    while took_s[True] < 20 * 30.0:  # each of them takes half a minute
+        turn += 1
+        (command,) = commands
+        seconds = 30.0 if command.full else 2.0
+        took_s[command.full] += seconds
+        assert took_s[True] - 30.0 <= took_s[False], (turn, took_s)
+        now_s += seconds
+        news = [FileArrived(name, now_s - 0.5, f"{name}{turn}") for name in ("b", "c")]
+        commands = core.handle(now_s, [UpdateFinished(command.table, 10 + turn, seconds), *news])
+    assert not any(core.table(each.name).full for each in views)
+
+
+def test_where_nothing_else_waits_all_tracks_compute_anew():
+    views = [TableSpec(f"v{number}", ("a",), alpha_s=1.0) for number in range(3)]
+    core = make_warehouse_scheduler(
+        [*SPECS[:3], *views],
+        tracks=3,
+        settings=PolicySettings(policy="max-benefit"),
+        start_s=START_S,
+    )
+    stale = [TableRestored(each.name, START_S - 60.0, 3, 4, stale=True) for each in views]
+    commands = core.handle(START_S, [*RESTORED, *stale])
+    assert [each.table for each in commands] == ["v0", "v1", "v2"]

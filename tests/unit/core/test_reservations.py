@@ -147,3 +147,10 @@ def test_a_view_whose_query_changed_lets_one_report_pass_and_no_more() -> None:
     assert scheduler.handle(1005.0, [TrackReserved(0, 1005.0)]) == []
     (command,) = scheduler.handle(1015.0, [TrackReserved(0, 2000.0)])
     assert (command.table, command.full) == ("v", True)
+
+
+def test_what_is_computed_anew_waits_for_no_report_that_is_hours_away() -> None:
+    scheduler = _updated()
+    scheduler.handle(250.0, [TrackReserved(0, 80_000.0)])
+    asked = scheduler.handle(300.0, [RefreshRequested("quick", full=True)])
+    assert _told(asked) == [("quick", 0)]

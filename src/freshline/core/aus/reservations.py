@@ -2,8 +2,8 @@
 
 From that moment no update starts on the track; before it only one that will have ended by then,
 by its learned cost. Nobody knows how long a table takes that is computed anew: it lets the batch
-pass that is next when it could start, and then starts in the first gap, or on the only track it
-would never start. A track that is not reserved is not affected.
+pass that is next when it could start, if that is due within an hour, and then starts in the first
+gap, or on the only track it would never start. A track that is not reserved is not affected.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from freshline.core.aus.supply import ReportDemand
 from freshline.core.commands import StartUpdate
 from freshline.core.events import TrackReserved
 from freshline.core.model import Table
+
+_AMPLE_S = 3600.0
 
 
 class Reservations:
@@ -70,6 +72,8 @@ class Reservations:
         if not table.full:
             amount_s = table.next_to_s - table.freshness_s + table.late_s
             return now_s + table.cost.expected_s(amount_s) <= from_s
+        if from_s - now_s >= _AMPLE_S:
+            return True
         number, until_s = self._until.get(table.order, (table.number, from_s))
         if number != table.number:
             until_s = from_s

@@ -134,6 +134,7 @@ class BoundsKept:
         self._unhealthy: set[str] = set()
         self._latest_s = float("-inf")
         self._causes: deque[_Cause] = deque(maxlen=1000)
+        self._upkeep: deque[_Cause] = deque(maxlen=100)
         self.violations: deque[Violation] = deque(maxlen=100)
 
     def promise(self, limits: Iterable[tuple[str, Limits]]) -> None:
@@ -198,7 +199,7 @@ class BoundsKept:
         self._latest_s = now_s
         watched = self._watched[table]
         if watched.upkeep:
-            self._causes.append(_beside(table, watched.upkeep, now_s))
+            self._upkeep.append(_beside(table, watched.upkeep, now_s))
             watched.upkeep = ""
         if watched.running is None:
             return
@@ -278,7 +279,9 @@ class BoundsKept:
         Best of the table itself, else of its ancestors, else of anybody: the tracks are
         everybody's.
         """
-        recent = [cause for cause in self._causes if cause.time_s >= since_s]
+        # What broke is told rather than work on files, which is there all the time.
+        every = (*self._upkeep, *self._at_work(), *self._causes)
+        recent = [cause for cause in every if cause.time_s >= since_s]
         recent += self._overdue()
         if not recent:
             # A long wait may go back further than one response: whatever broke last.
@@ -291,12 +294,18 @@ class BoundsKept:
             return recent[-1]
         return _Cause(since_s, table.name, Reason.UNKNOWN, "")
 
+    def _at_work(self) -> list[_Cause]:
+        """Work on files that has not ended."""
+        return [
+            _beside(name, watched.upkeep, self._latest_s)
+            for name, watched in self._watched.items()
+            if watched.upkeep
+        ]
+
     def _overdue(self) -> list[_Cause]:
-        """Updates that run longer than assumed and have not ended, and work on files."""
+        """Updates that run longer than assumed and have not ended."""
         found = []
         for name, watched in self._watched.items():
-            if watched.upkeep:
-                found.append(_beside(name, watched.upkeep, self._latest_s))
             if watched.running is None:
                 continue
             command, start_s, limits = watched.running

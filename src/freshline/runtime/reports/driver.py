@@ -43,6 +43,7 @@ from freshline.runtime.reports.in_progress import (
     Promise,
     ReportInProgress,
     closings_s,
+    first_windows,
     told,
 )
 from freshline.runtime.reports.lateness import reason
@@ -148,7 +149,8 @@ class Reports:
         self._tables_idle = True
         if self._off:
             return True
-        to_make = any(live.has_data and not live.failed_often for live in self._live.values())
+        first = first_windows(self._live.values()).values()
+        to_make = any(live.has_data and not live.failed_often for live in first)
         return not (to_make or self._running) and self._look_s != float("-inf")
 
     def next_wakeup_s(self) -> float:
@@ -490,7 +492,7 @@ class Reports:
         note(self._journal, live.name, error=told(error))
         live.probing = False
         self._resubmit(live)
-        if live.is_hopeless(error, now_s):
+        if live.is_hopeless(error, now_s, self._live.values()):
             note(self._journal, live.name, state=GIVEN_UP, planned="[]")
             self._forget(live)
             self._notice(f"report {live.name} is given up: {told(error)}")

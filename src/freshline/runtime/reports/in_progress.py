@@ -17,8 +17,12 @@ from freshline.runtime.reports.outlook import MARGIN, Outlook
 from freshline.runtime.reports.store import WantedReport
 
 MOST_FAILURES = 5
+_HOPELESS = {"window-overtaken", "arrivals-rewritten", "log-gap"}
+"""Codes of errors of the platform that stay, however often it is tried."""
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 300.0
+_MOST_IN_THE_WAY = 12
+"""Failures one after another while the next window waits: with their pauses some 25 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +178,26 @@ class ReportInProgress:
         """Whether it failed so often, one time after another, that it may go on to fail."""
         return self.failures >= MOST_FAILURES
 
-    def is_hopeless(self, error: Exception, now_s: float) -> bool:
+    def is_hopeless(
+        self, error: Exception, now_s: float, others: Iterable[ReportInProgress]
+    ) -> bool:
         """Whether it is given up for ``error``: it cannot be made, or failed often and is late.
 
         Before its deadline a store that does not answer for some minutes is no reason to give
-        up a result that is wanted tomorrow.
+        up a result that is wanted tomorrow; unless that goes on, and the next window of its view,
+        which waits for it, is over.
         """
         if isinstance(error, UserError):
             return True
-        if isinstance(error, FreshlineError) and error.code == "window-overtaken":
+        if isinstance(error, FreshlineError) and error.code in _HOPELESS:
             return True
-        return self.failed_often and now_s > self.wanted.deadline_s
+        is_in_the_way = self.failures >= _MOST_IN_THE_WAY and any(
+            each.wanted.view == self.wanted.view
+            and each.window.start_s > self.window.start_s
+            and each.window.end_s <= now_s
+            for each in others
+        )
+        return self.failed_often and (is_in_the_way or now_s > self.wanted.deadline_s)
 
     def lateness(self, now_s: float) -> str | None:
         """Why the deadline is missed by a result of now; None: it is met.
@@ -214,6 +227,12 @@ class Order:
     due_s: float = -math.inf
 
 
+def first_windows(reports: Iterable[ReportInProgress]) -> dict[str, ReportInProgress]:
+    """Of each view the earliest window, for which its others wait."""
+    every = sorted(reports, key=lambda each: each.wanted.start_s, reverse=True)
+    return {each.wanted.view: each for each in every}
+
+
 def closings_s(reports: Iterable[ReportInProgress], now_s: float) -> dict[str, float]:
     """Until when reports wait for their streams, by name; before a window's end, until that.
 
@@ -222,7 +241,7 @@ def closings_s(reports: Iterable[ReportInProgress], now_s: float) -> dict[str, f
     however long that takes: it is not named.
     """
     every = sorted(reports, key=lambda each: each.wanted.start_s)
-    first = {each.wanted.view: each for each in reversed(every)}
+    first = first_windows(every)
     found: dict[str, float] = {}
     next_s = math.inf
     for each in sorted(every, key=lambda each: each.wanted.deadline_s, reverse=True):

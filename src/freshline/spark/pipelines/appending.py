@@ -70,9 +70,14 @@ def _reads(plan: Any, views: Collection[str]) -> bool:
     return any(f"view ({backquoted(view)},".lower() in text for view in views)
 
 
+def asks_clock(session: SparkSession, plan: Any) -> bool:
+    """Whether a plan asks what time it is, or who runs it."""
+    return bool(plan.containsPattern(jvm.named(session, CURRENT_LIKE)()))
+
+
 def asks(session: SparkSession, plan: Any) -> str | None:
     """That a plan asks for what is another thing each time, or None."""
-    if plan.containsPattern(jvm.named(session, CURRENT_LIKE)()):
+    if asks_clock(session, plan):
         return "asks the clock, or who runs it"
     return None if plan.deterministic() else "depends on chance"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -138,6 +138,10 @@ class Call:
         """A table outside the pipeline as a query names it, with its schema."""
         here = (Scope().database, *parts) if len(parts) == 1 else parts
         return self.whole_of(parts) or dotted(here)
+
+    def foresees(self, names: Iterable[str]) -> bool:
+        """Whether the function read these when it was called over tables without rows."""
+        return self.foreseen is None or all(name in self.foreseen for name in names)
 
     def _foresee(self, name: str, *, is_fixed: bool) -> None:
         """Raise where the table's news would be told to nobody."""

@@ -162,6 +162,8 @@ class _Reader:
             return read({})
         call, options = _call(), self._options | {each.lower() for each in kwargs}
         names = [f"{kind.lower()}.{backquoted(resolved(each, Path.cwd()))}" for each in paths]
+        if kind.lower() != "delta" and not call.foresees(names):
+            return read({})  # a folder of today, say: nobody looks for news of it in any case
         frame = call.other(names[0], options, read)
         for each in names[1:]:  # of Delta's tables one alone can be loaded
             call.other(each, options, lambda _: frame)

@@ -213,6 +213,47 @@ def test_a_batch_that_went_well_ends_a_row_of_failures(root: Path) -> None:
     play.check_replay()
 
 
+def test_a_window_that_fails_is_given_up_when_the_next_one_is_over(root: Path) -> None:
+    """The deadline of both is far away, and the second waits for the first."""
+    play = new_play(root, "20 hours")
+    run_batch = play.batches.run_batch
+
+    def first_fails(request: BatchRequest) -> BatchResult:
+        if request.window.start_s == START_S - HOUR_S:
+            raise PlatformError("made-to-fail", "no")
+        return run_batch(request)
+
+    play.batches.run_batch = first_fails  # type: ignore[method-assign]
+    play.run(MINUTES, 30 * HOUR_S)
+    assert play.status().state == "failed"
+    assert (play.status(WINDOW).state, play.status(WINDOW).late) == ("done", None)
+    play.check_replay()
+
+
+def test_rows_that_were_written_anew_are_no_reason_to_try_again(root: Path) -> None:
+    play = new_play(root, "2 hours")
+
+    def rewritten(request: BatchRequest) -> BatchResult:
+        raise PlatformError("arrivals-rewritten", "rows were deleted")
+
+    play.batches.run_batch = rewritten  # type: ignore[method-assign]
+    play.run(MINUTES[:5], 2 * HOUR_S)
+    assert play.status().state == "failed"
+    assert len(play.trace) == 2, play.trace
+
+
+def test_until_idle_no_window_behind_a_failing_one_is_waited_for(root: Path) -> None:
+    play = new_play(root, "20 hours", until_idle=True)
+    play.run([], 10.0)
+    play.begin(HOUR_S + 100.0)
+    play.arrive(HOUR_S, 100)
+    play.batches.failures = ["no"] * 40
+    play.run([], HOUR_S + 200.0)
+    assert not play.reports.idle()
+    play.run([], HOUR_S + 900.0)
+    assert play.reports.idle()
+
+
 def test_until_idle_waits_for_no_report_that_fails_again_and_again(root: Path) -> None:
     play = new_play(root, "2 hours", until_idle=True)
     play.batches.failures = ["no"] * 20
