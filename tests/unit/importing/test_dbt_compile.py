@@ -32,8 +32,14 @@ def test_options_of_the_compile_that_are_not_known_are_told(compiled, is_there):
     [
         ("select current_date() as day, count(*) as n from {}", KEPT,
          "it asks the clock (current_date)"),
-        ("select o_id, price, current_timestamp as loaded_at from {}", KEPT,
+        ("select o_id, price from {} where o_day > current_timestamp", KEPT,
          "it asks the clock (current_timestamp)"),
+        ("select distinct o_id, current_timestamp as loaded_at from {}", KEPT,
+         "it asks the clock (current_timestamp)"),
+        ("select o_id, date_trunc('day', now()) as day, price from {}", KEPT,
+         "it asks the clock (now)"),
+        ("select 1 as o_id, now() as at from {0} union all select 2, now() from {0}", KEPT,
+         "it asks the clock (now)"),
         ("select uuid() as id, o_id, price from {}", KEPT, "it asks chance (uuid)"),
         ("select o_id, price, now() as at from {}", STG,
          f"it asks the clock (now in {STG})"),
@@ -48,6 +54,26 @@ def test_an_incremental_model_that_asks_clock_or_chance_keeps_what_no_query_give
 
     (item,) = (each for each in read_dbt(compiled(change)).items if each.key == KEPT)
     assert (item.refusal or "").partition(":")[0] == (reason or "")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "current_timestamp as loaded_at", "current_timestamp() loaded_at", "now() AS `loaded_at`",
+        "cast(current_timestamp() as date) as loaded_at", "to_date(now()) as loaded_at",
+    ],
+)  # fmt: skip
+def test_a_column_with_the_time_of_loading_is_told(compiled, column):
+    """Such columns are in many models; the rows are the query's all the same."""
+
+    def change(manifest):
+        query = f"with s as (select * from shop.stg_orders) select o_id, {column}, price from s"
+        manifest["nodes"][KEPT]["compiled_code"] = query
+
+    (item,) = (each for each in read_dbt(compiled(change)).items if each.key == KEPT)
+    assert item.refusal is None
+    told = "loaded_at is the time of the table's last update, in all its rows"
+    assert any(each.startswith(told) for each in item.changed)
 
 
 def test_a_table_that_asks_the_clock_is_its_query(compiled):

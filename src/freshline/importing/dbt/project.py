@@ -9,6 +9,7 @@ from typing import Any
 
 from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.context import Kind
+from freshline.importing.dbt.history import load_times, lost_history
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, changed_since, read_manifest
@@ -16,7 +17,6 @@ from freshline.importing.dbt.order import in_order
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
 from freshline.importing.items import Check, Found, Item, Role
-from freshline.sql.text.functions import volatile_call
 from freshline.sql.text.tokens import SqlTextError, tokens
 
 _ROLES: dict[str, Role] = {
@@ -197,6 +197,11 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
         )
     found = dependences(node, surroundings.macros)
     changed += _given(found, surroundings.manifest)
+    if materialized == "incremental":
+        changed += [
+            f"{name} is the time of the table's last update, in all its rows; dbt's is of each row"
+            for name in load_times(str(node.get("compiled_code") or ""))
+        ]
     build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
     is_table = role == "table"
     left_out = _left_out(config)
@@ -296,31 +301,7 @@ def _not_whole(
     if not node.get("compiled") or not node.get("compiled_code"):
         return "it was not compiled"
     if config.get("materialized") == "incremental":
-        return _keeps_history(node, manifest)
-    return None
-
-
-def _keeps_history(node: Mapping[str, Any], manifest: Manifest) -> str | None:
-    """Why an incremental model has rows that its query does not give again, or None."""
-    left, seen = [("", node)], set[str]()
-    while left:
-        key, each = left.pop(0)
-        try:
-            call = volatile_call(tokens(str(each.get("compiled_code") or "")))
-        except SqlTextError:
-            call = None  # it is refused for that
-        if call is not None:
-            place = f" in {key}" if key else ""
-            return (
-                f"it asks {'the clock' if call[1] == 'clock' else 'chance'}"
-                f" ({call[0].text}{place}): its rows are those of the times when dbt added them,"
-                " and its query gives other ones in their place"
-            )
-        for parent in _depends(each):
-            of = manifest.nodes.get(parent, {})
-            if parent not in seen and _mapping(of.get("config")).get("materialized") == "view":
-                seen.add(parent)
-                left.append((parent, of))
+        return lost_history(node, manifest)
     return None
 
 
