@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -192,6 +194,35 @@ def test_an_older_copy_without_waiting_records_lands_what_comes_after_it(tmp_pat
     land(engine)
     engine.close()
     assert stored(place) == [("a", 0, 0), ("a", 1, 0), ("b", 0, 0)]
+
+
+def test_files_of_another_history_hide_no_record_that_cannot_be_read(tmp_path, place):
+    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    engine = host(disk, place)
+    push(engine, "a", 0)
+    land(engine)
+    engine.close()
+    shutil.copytree(disk, copy)
+    engine = host(disk, place)
+    push(engine, "a", 1, records=2)  # 2 and 3
+    land(engine)
+    engine.close()
+    shutil.rmtree(disk)
+    copy.rename(disk)
+    engine = host(disk, place)
+    push(engine, "b", 0)  # 2
+    push(engine, "b", 1)  # 3
+    engine.close()
+    newest = max(disk.glob("segment-*.db"))
+    with contextlib.closing(sqlite3.connect(newest)) as log, log:
+        assert log.execute("UPDATE requests SET crc32 = crc32 + 1 WHERE first = 3").rowcount == 1
+    engine = host(disk, place)
+    land(engine)
+    metrics = engine.metrics()
+    engine.close()
+    assert stored(place) == [("a", 0, 0), ("a", 1, 0), ("a", 1, 1), ("b", 0, 0)]
+    assert metrics.corrupt_rows == 1
+    assert any("records 3 to 3 of feed clicks" in text for text in metrics.messages)
 
 
 def test_the_files_of_a_former_versions_segments_are_found(tmp_path, place):

@@ -240,7 +240,7 @@ class Recoverer:
                 (item.first, item.last) for name, item in contents.rows.values() if name == feed
             ]
             ranges += [(item.first, item.last) for item in contents.ledger if item.feed == feed]
-            ranges += [(name.first, name.last) for name in self._landed.get(feed, [])]
+            ranges += [(name.first, name.last) for name in self._landed_of(segment, feed)]
             start = (contents.lasts or {}).get(feed, self._lasts.get(feed, 0)) + 1
             for first, last in _gaps(ranges, start, ends.get(feed, 0)):
                 lost.append(f"records {first} to {last} of feed {feed}")
