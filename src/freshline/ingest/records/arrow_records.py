@@ -200,7 +200,7 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
         is_later = pc.greater(pc.multiply(micros, _NANOS), nanos)
         return pc.subtract(micros, is_later.cast(pa.int64())).cast(wanted)
     if isinstance(array, pa.DictionaryArray):
-        array = array.dictionary_decode()
+        array = _decoded(array)
     if type_.kind == "decimal" and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))  # Arrow wants room for any integer
     found = _exact(array, wanted)
@@ -212,6 +212,14 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
     except (OverflowError, ValueError):  # Python has no time beyond the year 9999
         value = f"Arrow's {array.type} beyond year 9999 or before 1"
     raise Refusal("bad-record", f"column {column.name}: {value} is no {type_.name}", start + first)
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """Each record's value; of views Arrow cannot take some, so they become plain before."""
+    values = array.dictionary
+    if str(values.type).endswith("_view"):
+        values = values.cast(pa.string() if values.type == pa.string_view() else pa.binary())
+    return values.take(array.indices)
 
 
 def _first(array: pa.Array, is_wrong: Callable[[pa.Array], bool]) -> int:
