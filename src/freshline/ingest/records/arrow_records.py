@@ -201,6 +201,8 @@ def _cast(column: Column, array: pa.Array, start: int) -> pa.Array:
         return pc.subtract(micros, is_later.cast(pa.int64())).cast(wanted)
     if isinstance(array, pa.DictionaryArray):
         array = _decoded(array)
+    if array.null_count == len(array):  # without values there is none to lose
+        return pa.nulls(len(array), wanted)
     if type_.kind == "decimal" and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))  # Arrow wants room for any integer
     found = _exact(array, wanted)

@@ -449,6 +449,42 @@ def test_arrow_that_does_not_fit_is_refused(array, ddl, expected):
     assert refusal(f"x {ddl}", ipc(pa.table({"x": array})), ARROW) == expected
 
 
+WITHOUT_VALUES = {
+    "DECIMAL(5,2)": (pa.decimal128(38, 0), pa.decimal256(76, 0), pa.int64(), pa.uint8()),
+    "BIGINT": (pa.int64(), pa.uint64()),
+    "DOUBLE": (pa.float64(), pa.float16(), pa.int64()),
+    "STRING": (pa.string(), pa.large_string(), pa.string_view()),
+    "TIMESTAMP": (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"), pa.timestamp("s", "UTC")),
+    "TIMESTAMP_NTZ": (pa.timestamp("us"), pa.timestamp("ns")),
+    "DATE": (pa.date32(), pa.date64()),
+    "ARRAY<DECIMAL(5,2)>": (pa.list_(pa.decimal128(38, 0)), pa.large_list(pa.int64())),
+    "STRUCT<a: DECIMAL(5,2)>": (pa.struct({"a": pa.decimal128(38, 0)}),
+                                pa.struct({"a": pa.int64()})),
+    "MAP<STRING, FLOAT>": (pa.map_(pa.string(), pa.float64()),),
+    "BINARY": (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(3)),
+    "BOOLEAN": (pa.bool_(),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ddl", WITHOUT_VALUES)
+def test_arrow_without_values_fits_its_column(ddl):
+    """Of a column of nothing but None, pyarrow and pandas make one of the type null."""
+    kinds = (pa.null(), *WITHOUT_VALUES[ddl])
+    if not pa.types.is_nested(kinds[1]):
+        kinds += tuple(pa.dictionary(pa.int8(), kind) for kind in kinds)
+    for kind in kinds:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, pa.schema({"x": kind})) as writer:
+            for count in (0, 2, 0):
+                writer.write_batch(pa.record_batch({"x": pa.nulls(count, kind)}))
+        body = sink.getvalue().to_pybytes()
+        assert [row["x"] for row in stored(f"x {ddl}", body, ARROW)] == [None, None], kind
+        told = (422, "column x: null where the schema says NOT NULL", 0)
+        assert refusal(f"x {ddl} NOT NULL", body, ARROW) == told, kind
+        empty = ipc(pa.table({"x": pa.nulls(0, kind)}))
+        assert refusal(f"x {ddl}", empty, ARROW)[1] == "the request holds no record", kind
+
+
 def test_maps_with_the_keys_of_others_are_taken():
     maps = pa.array([[("a", 1), ("b", 2)], None, [("b", 1), ("a", 1)], []],
                     pa.map_(pa.string(), pa.int32()))  # fmt: skip
