@@ -181,3 +181,65 @@ def test_a_table_that_a_hook_only_reads_is_not_refused(refused):
 )
 def test_an_operation_refuses_the_table_that_it_hands_to_a_package(refused, operation, reads):
     assert refused(operation, of=START, reads=reads, helpers__purge=PURGE) == {KEPT}
+
+
+NOTE = "{% macro note(m) %}{{ log(m) }}{% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% set line = node.name ~ ' into ' ~ node.schema %}{{ log(line) }}",
+        '{% set line = "{} table {}".format(a, b) %}{{ log(line) }}',
+        "{% set line %}{{ node.name ~ ' from ' ~ day }}{% endset %}{{ log(line) }}",
+        "{% set all = [] %}{% do all.append(a ~ ' into ' ~ b) %}{{ log(all | join(', ')) }}",
+        "{% set line = 'no delete of ' ~ a %}{% do print(line) %}",
+        "{{ note(a ~ ' into ' ~ b) }}",
+        "{% set action = 'set' %}{{ note(action) }}",
+        "{{ note('use') }}",
+        "{% if action == 'use' or action is in ['set', a] %}{{ note(a) }}{% endif %}",
+    ],
+)
+def test_texts_that_are_no_statements_refuse_no_model(refused, text):
+    own = "{% macro at_end() %}" + text + "{% endmacro %}"
+    for hook in (text, "{{ at_end() }}", "{{ helpers.at_end() }}"):
+        macros = {"shop__note": NOTE, "helpers__at_end": own}
+        macros |= {} if "helpers" in hook else {"shop__at_end": own}
+        assert refused(hook, of=START, **macros) == set()
+
+
+RUN = "{% macro run(verb) %}{% do run_query(verb ~ ' ' ~ var('k') ~ ' = 1') %}{% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% set q = verb ~ ' from ' ~ t %}{% do run_query(q) %}",
+        "{% set q = '{} into {}'.format(verb, t) %}{{ q }}",
+        "{% set q %}{{ verb ~ ' from ' ~ t }}{% endset %}{{ q }}",
+        "{% set ns = namespace() %}{% set ns.q = verb ~ ' from ' ~ t %}{{ ns.q }}",
+        "{% set l = [] %}{% do l.append(v ~ ' from ' ~ t) %}{% for q in l %}{{ q }}{% endfor %}",
+        "{% set l = [] %}{% set m = l %}{% do m.append('set ' ~ k ~ '=' ~ v) %}{{ each_of(l) }}",
+        "{% macro add(to) %}{% do to.append('set ' ~ k ~ '=' ~ v) %}{% endmacro %}",
+        "{% set q = 'set ' ~ k ~ '=' ~ v %}{{ log(run_query(q)) }}",
+        "{{ run('set') }}",
+        "{{ ['set', k, '=', v] | join(' ') }}",
+        "{% set parts = ['use', name] %}{{ parts | join(' ') }}",
+        "delete from audit.runs; {{ run_all('delete', verb ~ ' from ' ~ t) }}",
+    ],
+)
+def test_a_statement_is_followed_to_where_it_is_run(refused, text):
+    assert refused(text, of=START, shop__run=RUN) == {KEPT, REVENUE}
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "{% if target.name == 'orders_kept' %}delete from {{ t }}{% endif %}",
+        "{% if var('orders_kept') in ['a', 'orders_kept'] %}delete from {{ t }}{% endif %}",
+        "{{ purge(source('orders_kept', 'orders_kept')) }}",
+        "{{ purge(names['orders_kept']) }}",
+    ],
+)
+def test_texts_that_are_only_compared_or_looked_up_name_no_table(refused, hook):
+    assert refused(hook, shop__purge=PURGE) == {REVENUE}

@@ -47,14 +47,19 @@ _ALTERS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ANY = re.compile(r"\b(execute\s+immediate)\b", re.IGNORECASE)
+_SET = (
+    r"\s*(?:time\s+zone\b|catalog\b|var(?:iable)?\s"
+    rf"|(?:[\w.:`-]|{_JINJA}|\{{%(?:(?!%\}}).)*%\}})+\s*=\s*\S)"
+)
+_USE = rf"\s*(?:catalog\s+|schema\s+|database\s+)?(?:[\w.`]|{_JINJA})+\s*(?:$|;|['\"])"
+"""What follows these two words in statements of the session."""
 _OF_SESSION = re.compile(
     r"(?:^|;|%\}|['\"])\s*"
     # Calls may stand before the statement, as may one that gives its beginning.
     rf"(?:\{{\{{-?\s*(?:log|print)\s*\((?:(?!\}}\}}).)*\}}\}}\s*)*(?:{_JINJA}\s*)?"
-    r"(set\s(?=\s*(?:time\s+zone\b|catalog\b|var(?:iable)?\s"
-    rf"|(?:[\w.:`-]|{_JINJA}|\{{%(?:(?!%\}}).)*%\}})+\s*=\s*\S))"
+    rf"(set\s(?={_SET})"
     rf"|reset\b(?=\s*(?:(?:[\w.:`-]|{_JINJA})+\s*)?(?:$|;|['\"]))"
-    rf"|use\s(?=\s*(?:catalog\s+|schema\s+|database\s+)?(?:[\w.`]|{_JINJA})+\s*(?:$|;|['\"]))"
+    rf"|use\s(?={_USE})"
     r"|create\s+(?:or\s+replace\s+)?(?:(?:global\s+)?temp(?:orary)?\s+)(?:view|function)\b"
     rf"|create\s+(?:or\s+replace\s+)?(?:{_JINJA}\s*)*function\b)",
     re.IGNORECASE | re.DOTALL,
@@ -66,6 +71,11 @@ _SESSION_BEGINS = re.compile(
     rf"(?:^|;)\s*(?:(set|use)(?:\s+(?:[\w.:`-]|{_JINJA})*{_JINJA})?|(set)\s+[\w:`-]+\.[\w.:`-]+)\s*$",
     re.IGNORECASE | re.DOTALL,
 )
+_GOES_ON = {
+    word: re.compile(rf"(?:^|;|%\}}|['\"])\s*{_JINJA}\s+{rest}", re.IGNORECASE | re.DOTALL)
+    for word, rest in (("set", _SET), ("use", _USE))
+}
+"""The rest of a statement whose first word Jinja puts there."""
 _ALTER_BEGINS = re.compile(
     rf"(?:^|;)\s*(alter)(?:\s+(?:table|{_JINJA})(?:\s+{_TARGET})?)?\s*$", re.IGNORECASE | re.DOTALL
 )
@@ -77,6 +87,7 @@ _WRITES = re.compile(
     re.IGNORECASE,
 )
 """Verbs of statements; those that are words of other statements too, only where one begins."""
+_VERB = re.compile(r"\s*(?:delete|insert|merge|truncate|restore|update|drop|copy)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;]*", re.IGNORECASE)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _SQL_TEXT_OR_COMMENT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -134,15 +145,16 @@ def changes(text: str, macros: Macros, others: Iterable[str] = ()) -> Iterator[C
     templates: list[tuple[str | None, str, Template]] = [(None, text, own)]
     templates += [(package_of(key), macros.text(key), macros.template(key)) for key in reached]
     given = sorted(_given(own, templates, others))
+    elsewhere = _elsewhere(templates)
     for package, code, template in templates:
-        for change in dict.fromkeys(_changed_by(package, code, template, macros)):
+        for change in dict.fromkeys(_changed_by(package, code, template, macros, elsewhere)):
             yield change
             if change.table is None and not change.session:
                 yield from (dataclasses.replace(change, table=each) for each in given)
 
 
 def _changed_by(
-    package: str | None, code: str, template: Template, macros: Macros
+    package: str | None, code: str, template: Template, macros: Macros, elsewhere: set[str]
 ) -> Iterator[Change]:
     for kind, word in kinds_in(template, macros):
         if kind is Kind.COMPUTED:
@@ -153,9 +165,29 @@ def _changed_by(
     if "{" in code and package not in OWN_PACKAGES:
         found += [] if found else _verbs(template)
         for each in template.texts:
-            found += _beginning(_FORMATTED.sub(VALUE, each))
+            if each.lower() in _GOES_ON and each.lower() not in elsewhere:
+                continue
+            any_verb = "verb" in elsewhere or each in template.statements
+            found += _beginning(_FORMATTED.sub(VALUE, each), any_verb=any_verb)
     for change in found:
         yield dataclasses.replace(change, package=package)
+
+
+def _elsewhere(templates: Iterable[tuple[str | None, str, Template]]) -> set[str]:
+    """What the parts of statements lack that the templates have: a ``verb``, what follows one."""
+    found = set()
+    for package, code, template in templates:
+        if package in OWN_PACKAGES:
+            continue
+        if any(_VERB.match(each) for each in template.strings):
+            found.add("verb")
+        texts = [_FORMATTED.sub(VALUE, each) for each in template.texts]
+        found |= {
+            word
+            for word, rest in _GOES_ON.items()
+            if any(rest.search(each) for each in (code, *texts))
+        }
+    return found
 
 
 def _given(
@@ -188,9 +220,14 @@ def _verbs(template: Template) -> Iterator[Change]:
             return
 
 
-def _beginning(text: str) -> Iterator[Change]:
-    """What a text of a template changes, where it is a statement or the beginning of one."""
-    yield from _changing(text)
+def _beginning(text: str, *, any_verb: bool) -> Iterator[Change]:
+    """What a text of a template changes, where it is a statement or the beginning of one.
+
+    Args:
+        text: Of the template.
+        any_verb: A value at its beginning may be a verb.
+    """
+    yield from _changing(text, any_verb=any_verb)
     begins = _SESSION_BEGINS.search(text)
     if begins is not None:
         yield Change(_upper(begins[1] or begins[2]), session=True)
@@ -199,11 +236,11 @@ def _beginning(text: str) -> Iterator[Change]:
         yield Change(_upper(begins[1]))
 
 
-def _changing(code: str) -> Iterator[Change]:
+def _changing(code: str, *, any_verb: bool = True) -> Iterator[Change]:
     found = _OF_SESSION.search(_JINJA_SET.sub("{% ", code))
     if found is not None:
         yield Change(_upper(found[1]), session=True)
-    for pattern in (_ANY, _PUT_TOGETHER):
+    for pattern in (_ANY, _PUT_TOGETHER) if any_verb else (_ANY,):
         for found in pattern.finditer(code):
             yield Change(_upper(found[1]))
     for pattern in (_CHANGES, _ALTERS):
