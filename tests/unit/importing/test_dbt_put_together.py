@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshline.importing.dbt.hooks import changes
+from freshline.importing.dbt.hooks import THIS, changes
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.project import read_dbt
 
@@ -235,6 +235,25 @@ def test_a_statement_is_followed_to_where_it_is_run(refused, text):
 @pytest.mark.parametrize(
     "hook",
     [
+        "delete from {{ this }} where id in (select id from {{ ref('orders_kept') }})",
+        "merge into {{this}} t using {{ ref('orders_kept') }} s on t.id = s.id",
+        "delete from {{ this.schema }}.{{ this.name }} where a in (table {{ ref('orders_kept') }})",
+        "{{ trim_to(ref('orders_kept')) }}",
+    ],
+)
+def test_a_hook_that_changes_its_own_table_refuses_no_table_that_it_reads(refused, hook):
+    trim = "{% macro trim_to(o) %}delete from {{ this }} where a in (table {{ o }}){% endmacro %}"
+    assert refused(hook, shop__trim_to=trim) == {REVENUE}
+
+
+def test_a_hook_that_changes_its_own_table_refuses_no_source_that_it_reads():
+    hook = "delete from {{ this }} where id in (select id from {{ source('raw', 'deletes') }})"
+    assert tables(hook) == [THIS]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
         "{% if target.name == 'orders_kept' %}delete from {{ t }}{% endif %}",
         "{% if var('orders_kept') in ['a', 'orders_kept'] %}delete from {{ t }}{% endif %}",
         "{{ purge(source('orders_kept', 'orders_kept')) }}",
@@ -243,3 +262,22 @@ def test_a_statement_is_followed_to_where_it_is_run(refused, text):
 )
 def test_texts_that_are_only_compared_or_looked_up_name_no_table(refused, hook):
     assert refused(hook, shop__purge=PURGE) == {REVENUE}
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "{% for t in ['shop.runs', 'orders_kept'] %}{{ purge(t) }}{% endfor %}",
+        "{% set t = 'orders_kept' %}{{ purge(t) }}",
+        "{{ purge(var('t', 'orders_kept')) }}",
+        "{{ purge_this(ref('orders_kept')) }}",
+        "{% set this = ref('orders_kept') %}delete from {{ this }}",
+    ],
+)
+def test_a_table_that_takes_a_variables_way_is_refused(refused, hook):
+    shadow = "{% macro purge_this(this) %}delete from {{ this }}{% endmacro %}"
+    assert refused(hook, shop__purge=PURGE, shop__purge_this=shadow) == {KEPT, REVENUE}
+
+
+def test_an_operation_has_no_table_of_its_own(refused):
+    assert refused("delete from {{ this }}", of=START) == {KEPT, REVENUE}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from freshline.importing.dbt.hooks import Change, changes, hook_texts, names_of
+from freshline.importing.dbt.hooks import THIS, Change, changes, hook_texts, names_of
 from freshline.importing.dbt.jinja import read_template
 from freshline.importing.dbt.macros import Macros
 
@@ -68,7 +69,7 @@ class Around:
             others = _read(node) if None in read_template(text).tables else ()
             for change in changes(text, macros, others):
                 self._own.setdefault(key, []).append((kind, change))
-                if change.table is not None and change.table not in own:
+                if change.table is not None and change.table not in own | {THIS}:
                     self._of_all.append((f"the {kind} of `{key}`", change))
 
     def _operation(self, key: str, node: Mapping[str, Any], macros: Macros) -> None:
@@ -89,10 +90,15 @@ class Around:
             return
         self.notes.append(f"`{key}`, a hook of dbt's runs, is not run.")
         told = f"the operation `{key}`"
+        # An operation has no table of its own: of ``this`` it is not told which it is.
+        found = (
+            dataclasses.replace(each, table=None) if each.table == THIS else each
+            for each in changes(text, macros, _read(node))
+        )
         # What a package keeps in tables of its own (a log of runs) has their names from its code.
         self._of_all += [
             (told, each)
-            for each in changes(text, macros, _read(node))
+            for each in found
             if each.table is not None
             or each.session
             or each.package in (None, "dbt", self._project)

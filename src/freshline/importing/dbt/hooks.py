@@ -87,6 +87,11 @@ _WRITES = re.compile(
     re.IGNORECASE,
 )
 """Verbs of statements; those that are words of other statements too, only where one begins."""
+THIS = "{{ this }}"
+"""Stands for the table of the model that has the hook."""
+_THIS = re.compile(
+    r"\{\{-?\s*this(?:\.(?:identifier|name|table|include\s*\([^()]*\)))?\s*-?\}\}", re.DOTALL
+)
 _VERB = re.compile(r"\s*(?:delete|insert|merge|truncate|restore|update|drop|copy)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"\b(?:grant|revoke)\b[^;]*", re.IGNORECASE)
 _QUOTED_OR_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|\{#.*?#\}|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -100,8 +105,8 @@ class Change:
 
     Attributes:
         words: The words of the statement that say so, or why it cannot be told.
-        table: The changed table's name, ``source NAME`` where it is named as a source; None
-            where it may be any.
+        table: The changed table's name, ``source NAME`` where it is named as a source; ``THIS``
+            where it is that of the model with the hook; None where it may be any.
         session: It changes what queries mean, whichever table they fill.
         package: Of the macro that has the statement; None: it stands in the hook itself.
     """
@@ -113,7 +118,7 @@ class Change:
 
     def may_be(self, names: set[str]) -> bool:
         """Whether a table with one of the names may be changed."""
-        return self.session or self.table is None or self.table in names
+        return self.session or self.table in (None, THIS) or self.table in names
 
 
 def names_of(node: Mapping[str, Any]) -> set[str]:
@@ -170,7 +175,10 @@ def _changed_by(
             any_verb = "verb" in elsewhere or each in template.statements
             found += _beginning(_FORMATTED.sub(VALUE, each), any_verb=any_verb)
     for change in found:
-        yield dataclasses.replace(change, package=package)
+        # An argument or a variable of that name is any table.
+        named = change.table != THIS or "this" not in template.bound
+        table = change.table if named else None
+        yield dataclasses.replace(change, table=table, package=package)
 
 
 def _elsewhere(templates: Iterable[tuple[str | None, str, Template]]) -> set[str]:
@@ -263,5 +271,7 @@ def _table(target: str) -> str | None:
     last = name[1]
     if not last.startswith("{{"):
         return last.strip("`").lower()
+    if _THIS.fullmatch(last):
+        return THIS
     named = read_template(last).tables if _REFERENCE.fullmatch(last) else set()
     return next(iter(named), None)
