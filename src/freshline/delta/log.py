@@ -29,6 +29,9 @@ from freshline.delta.stores import delta_table
 _COMMIT_FILE = re.compile(r"(\d{20})\.json\Z")
 _Log = FolderLog | StoreLog
 
+_reached: dict[Path, int] = {}
+"""The newest version that was found in each log on this machine."""
+
 _OTHERS = 20
 """Newest commits that are searched for a transaction; Delta itself knows what came before."""
 
@@ -384,15 +387,26 @@ def _newest_first(path: str, until: int | None = None) -> Iterator[CommitRecord]
 def _newest(log: _Log) -> int | None:
     """The newest version that has a commit file.
 
-    A log is listed only while it has no checkpoint: it may hold a hundred thousand names, and
-    versions follow each other without gaps. Of one in a store delta-rs tells it.
+    A log may hold a hundred thousand names, so one with a checkpoint is listed once in a process:
+    a copy that was laid over it brings back the note of an older checkpoint, and the commits that
+    follow that end before the table's newest. Of a log in a store delta-rs tells it.
     """
     if isinstance(log, StoreLog):
         table = _delta_rs(log.path)
         return None if table is None else int(table.version())
-    known = last_checkpoint(log.folder)
-    if known is None or not log.exists(known):
-        return max(_versions(log), default=None)
+    noted, reached = last_checkpoint(log.folder), _reached.get(log.folder)
+    is_known = reached is not None and log.exists(reached)
+    if noted is None or not is_known or not log.exists(noted):
+        known = max(_versions(log), default=None)
+    else:
+        known = _followed(log, max(noted, reached or 0))
+    if known is not None:
+        _reached[log.folder] = known
+    return known
+
+
+def _followed(log: FolderLog, known: int) -> int:
+    """The newest version that follows one which is there."""
     step = 1
     while log.exists(known + step):
         known, step = known + step, 2 * step

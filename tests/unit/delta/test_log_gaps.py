@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.core.errors import PlatformError
-from freshline.delta.log import commits, commits_there, same_rows, whole_since
+from freshline.delta.log import (
+    commits,
+    commits_there,
+    last_commit,
+    same_rows,
+    version,
+    whole_since,
+)
+from freshline.delta.log_files import FolderLog
 
 
 def logged(folder, versions, strategy="append"):
@@ -54,3 +64,53 @@ def test_rows_behind_missing_commits_count_as_others(tmp_path):
     assert same_rows(path, 0, 2)
     assert same_rows(path, 5, 6)
     assert not same_rows(path, 2, 6)
+
+
+def noted(path, number):
+    """Delta's note of its newest checkpoint."""
+    (Path(path) / "_delta_log" / "_last_checkpoint").write_text(json.dumps({"version": number}))
+
+
+def test_an_older_note_of_a_checkpoint_hides_no_commit_behind_missing_ones(tmp_path):
+    path = logged(tmp_path, [*range(900, 1001), *range(1400, 1501)])
+    noted(path, 960)
+    assert version(path) == 1500
+    last = last_commit(path)
+    assert last is not None
+    assert last.version == 1500
+    with pytest.raises(PlatformError, match="commits 1001 to 1399 are missing"):
+        list(commits(path, 950))
+
+
+def test_a_copy_that_is_laid_over_a_log_in_use_hides_no_commit(tmp_path):
+    path = logged(tmp_path, range(1400, 1501))
+    noted(path, 1490)
+    assert version(path) == 1500
+    (tmp_path / "copy").mkdir()
+    copied = Path(logged(tmp_path / "copy", range(900, 1001)))
+    noted(str(copied), 960)
+    shutil.copytree(copied, path, dirs_exist_ok=True)
+    assert version(path) == 1500
+
+
+def test_a_log_with_a_checkpoint_is_listed_once(tmp_path, monkeypatch):
+    listed: list[Path] = []
+    names = FolderLog.names
+
+    def counted(log: FolderLog) -> list[str]:
+        listed.append(log.folder)
+        return names(log)
+
+    monkeypatch.setattr(FolderLog, "names", counted)
+    path = logged(tmp_path, range(11))
+    noted(path, 10)
+    folder = tmp_path / "_delta_log"
+    for number in range(10, 20):
+        assert version(path) == number
+        shutil.copy(folder / f"{number:020d}.json", folder / f"{number + 1:020d}.json")
+    assert listed == [folder]
+    for number in range(5, 21):  # an older copy takes its place
+        (folder / f"{number:020d}.json").unlink()
+    noted(path, 3)
+    assert [version(path), version(path)] == [4, 4]
+    assert listed == [folder, folder]

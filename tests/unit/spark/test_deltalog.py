@@ -106,16 +106,6 @@ def test_where_the_oldest_commits_are_gone_delta_is_asked_for_transactions(tmp_p
         newest_transaction(path, "freshline.t")
 
 
-@pytest.fixture
-def no_listing(monkeypatch):
-    """Fails where a log is listed."""
-
-    def fail(folder):
-        raise AssertionError(f"{folder} is listed")
-
-    monkeypatch.setattr("freshline.delta.log._versions", fail)
-
-
 def logged(folder, versions, hint):
     log = folder / "_delta_log"
     log.mkdir()
@@ -159,8 +149,14 @@ def test_what_a_log_tells_is_what_a_listing_tells(tmp_path_factory, first, count
         assert newest in (None, -1)
 
 
-def test_a_log_with_a_checkpoint_is_not_listed(tmp_path, no_listing):
+def test_a_log_with_a_checkpoint_is_not_listed_again(tmp_path, monkeypatch):
     path = logged(tmp_path, range(995, 1131), json.dumps({"version": 1100}))
+    assert version(path) == 1130
+
+    def fail(log):
+        raise AssertionError(f"{log.folder} is listed")
+
+    monkeypatch.setattr("freshline.delta.log._versions", fail)
     assert version(path) == 1130
     last = last_commit(path)
     assert last is not None

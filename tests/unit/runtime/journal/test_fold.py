@@ -8,10 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.core.errors import PlatformError
+from freshline.delta import log
 from freshline.delta.loaded import fold, folded, is_covered
 from freshline.failpoints import armed
 from freshline.runtime.journal.paths import journal_path
@@ -307,12 +309,20 @@ def test_after_a_reload_what_was_loaded_is_known_again(tmp_path):
 
 @pytest.mark.parametrize("journal", ["of the copy", "lost"])
 @pytest.mark.parametrize("folds", [True, False])
-def test_a_copy_that_is_laid_over_a_table_hides_nothing(tmp_path, journal, folds):
-    """Old commits are there again, and between them and the newest some are not."""
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_copy_that_is_laid_over_a_table_hides_nothing(
+    tmp_path, monkeypatch, journal, folds, checkpoint
+):
+    """Old commits are there again, and between them and the newest some are not.
+
+    So may be Delta's note of an older checkpoint.
+    """
     shop = made_shop(tmp_path, TABLES)
     for minute in (1, 2):
         shop.file("orders", minute, [minute])
         assert shop.run_until_idle() == 0
+    if checkpoint:
+        DeltaTable(shop.project.table_path("orders")).create_checkpoint()
     shutil.copytree(shop.project.storage, tmp_path / "copy")
     for minute in (3, 4, 5):
         shop.file("orders", minute, [minute])
@@ -321,6 +331,9 @@ def test_a_copy_that_is_laid_over_a_table_hides_nothing(tmp_path, journal, folds
         assert fold(shop.project, "orders") == 4
     shop.executor._forget_log(shop.project.table_path("orders"))
     shutil.copytree(tmp_path / "copy", shop.project.storage, dirs_exist_ok=True)
+    monkeypatch.setattr(log, "_reached", {})  # another process starts
+    path = shop.project.table_path("orders")
+    assert log.version(path) == DeltaTable(path).version() == 4
     if journal == "lost":
         for part in journal_path(shop.project).parent.glob("journal.db*"):
             part.unlink()
