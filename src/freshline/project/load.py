@@ -157,8 +157,8 @@ def collect(
     top.require("name", "storage", "libraries")
     name = _name(top)
     feeds, feed_names = feeds_.read_feeds(top.sub("feeds", "feeds"), root)
-    library = read_libraries(top, root)
     storage = feeds_.storage_place(top.text("storage") or "", root)
+    library = read_libraries(top, root, storage)
     parts = Parts(name, root, storage, feeds, feed_names, library)
     return assembled(top, parts, analyse=analyse)
 

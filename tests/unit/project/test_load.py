@@ -275,10 +275,10 @@ def test_an_option_overrides_that_of_a_merged_mapping(root):
 
 def test_what_no_glob_reaches_though_it_looks_so_is_warned_of(root):
     (root / "tables" / "Loud.SQL").write_text("CREATE STREAMING TABLE a AS SELECT 1")
-    (root / "elsewhere" / "deep").mkdir(parents=True)
+    (root / "elsewhere").mkdir()
     (root / "tables" / "linked").symlink_to(root / "elsewhere", target_is_directory=True)
     assert not [each for each in load_project(root).warnings if "linked" in each]
-    (root / "elsewhere" / "deep" / "more.sql").write_text(
+    (root / "elsewhere" / "more.sql").write_text(
         "CREATE STREAMING TABLE more AS SELECT * FROM STREAM far;\n"
     )
     warnings = load_project(root).warnings
@@ -290,11 +290,41 @@ def test_what_no_glob_reaches_though_it_looks_so_is_warned_of(root):
         " tables/linked/*.sql"
     ) in warnings
     settings = (root / "freshline.yml").read_text()
-    named = '  - glob: {include: tables/**}\n  - glob: {include: "tables/linked/*/*.sql"}\n'
+    named = '  - glob: {include: tables/**}\n  - glob: {include: "tables/linked/*.sql"}\n'
     (root / "freshline.yml").write_text(settings.replace("  - glob: {include: tables/**}\n", named))
     project = load_project(root)
     assert project.has_table("more")
     assert not [each for each in project.warnings if "linked" in each]
+
+
+@pytest.mark.parametrize("glob", ["./**", "./**/*.sql", ".//**/*.sql", "**", "*/**"])
+def test_a_glob_of_the_whole_directory_leads_to_no_table_or_other_program(
+    root, tmp_path_factory, glob
+):
+    settings = (root / "freshline.yml").read_text()
+    names = {table.name for table in load_project(root).tables}
+    (root / "freshline.yml").write_text(settings.replace("tables/**}", f'"{glob}"}}'))
+    near, far = tmp_path_factory.mktemp("near"), tmp_path_factory.mktemp("far")
+    (near / "more.sql").write_text("")
+    (far / "deep").mkdir()
+    (far / "deep" / "more.sql").write_text("")
+    for folder in ("tables", "warehouse/orders", ".venv/lib", "_old"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / "linked").symlink_to(near, target_is_directory=True)
+    (root / "tables" / "disk").symlink_to(far, target_is_directory=True)
+    project = load_project(root)
+    assert {table.name for table in project.tables} == names
+    told = [each.partition(":")[0] for each in project.warnings if "does not follow" in each]
+    assert told == ["tables/linked"]
+
+
+@pytest.mark.parametrize("glob", [".", "./"])
+def test_the_directory_alone_names_no_file(root, glob):
+    settings = (root / "freshline.yml").read_text()
+    (root / "freshline.yml").write_text(settings.replace("tables/**}", f'"{glob}"}}'))
+    with pytest.raises(UserError) as caught:
+        load_project(root)
+    assert caught.value.code == "empty-glob"
 
 
 def test_a_table_of_its_own_by_its_name_in_the_catalog_is_warned_of(root):

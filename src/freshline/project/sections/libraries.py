@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -70,15 +70,27 @@ class Library:
     lone_views: bool = False
 
 
-def read_libraries(top: Section, root: Path) -> Library:
-    """Reads every file that the globs name; faults go to the section's errors."""
+def read_libraries(top: Section, root: Path, storage: str) -> Library:
+    """Reads every file that the globs name; faults go to the section's errors.
+
+    Args:
+        top: freshline.yml.
+        root: Its directory.
+        storage: The project's; no files are looked for in it to warn of.
+    """
     library = Library([], set(), [], [])
     patterns = _patterns(top)
+    misnamed: list[Path] = []
     for pattern, place in patterns:
-        matched = _matched(pattern, place, root, top.errors)
-        library.files.extend(path for path in matched if path not in library.files)
+        named = _named(pattern, place, root, top.errors)
+        for path in named:
+            if path.suffix != ".sql":
+                misnamed.append(path)
+            elif path not in library.files:
+                library.files.append(path)
     if not top.errors:
-        library.warnings += _passed_over([each for each, _ in patterns], root, library.files)
+        links = [link for each, _ in patterns for link in _linked_folders(root, storage, each)]
+        library.warnings += _passed_over(misnamed, links, root, library.files)
     for path in library.files:
         _read_file(path, os.path.relpath(path, root), library, top.errors)
     return library
@@ -123,7 +135,8 @@ def _patterns(top: Section) -> list[tuple[str, Place]]:
     return found
 
 
-def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) -> list[Path]:
+def _named(pattern: str, place: Place, root: Path, errors: list[UserError]) -> list[Path]:
+    """The files of a glob that end in .sql, or that seem to: in .SQL."""
     if Path(pattern).is_absolute():
         errors.append(
             UserError(
@@ -150,8 +163,10 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
         )
         return []
     try:
-        matched = sorted(
-            p for p in root.glob(wide) if p.suffix == ".sql" and (p.is_file() or _is_dangling(p))
+        named = sorted(
+            p
+            for p in _globbed(root, wide)
+            if p.suffix.lower() == ".sql" and (p.is_file() or _is_dangling(p))
         )
     except ValueError as error:
         errors.append(
@@ -164,7 +179,7 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
             )
         )
         return []
-    if not matched:
+    if not any(p.suffix == ".sql" for p in named):
         errors.append(
             UserError(
                 "empty-glob",
@@ -174,7 +189,7 @@ def _matched(pattern: str, place: Place, root: Path, errors: list[UserError]) ->
                 next_step="Correct the glob, or write the first table.",
             )
         )
-    return matched
+    return named
 
 
 def _wide(pattern: str) -> str:
@@ -182,37 +197,55 @@ def _wide(pattern: str) -> str:
     return f"{pattern}/*" if pattern.endswith("**") else pattern
 
 
-def _passed_over(patterns: list[str], root: Path, files: list[Path]) -> list[str]:
+def _globbed(root: Path, pattern: str) -> Iterator[Path]:
+    """What a glob matches: Python's own fails at ``./``, which is the directory itself."""
+    return root.glob(pattern) if Path(pattern).parts else iter([root])
+
+
+def _passed_over(
+    misnamed: list[Path], links: list[Path], root: Path, files: list[Path]
+) -> list[str]:
     """What looks as if globs named it and is not read, a sentence each."""
-    told = []
-    for pattern in patterns:
-        told += [
-            f"{os.path.relpath(path, root)}: it is not read, since its name ends in {path.suffix}:"
-            " rename it to .sql"
-            for path in sorted(root.glob(_wide(pattern)))
-            if path.suffix != ".sql" and path.suffix.lower() == ".sql" and path.is_file()
-        ]
-        told += [
-            f"{os.path.relpath(link, root)}: ** does not follow this link to a folder: add a glob"
-            f" for what is in it, {os.path.relpath(link, root)}/*.sql"
-            for link in _linked_folders(root, pattern)
-            if not any(path.is_relative_to(link) for path in files)
-        ]
+    told = [
+        f"{os.path.relpath(path, root)}: it is not read, since its name ends in {path.suffix}:"
+        " rename it to .sql"
+        for path in misnamed
+        if path.exists()
+    ]
+    told += [
+        f"{os.path.relpath(link, root)}: ** does not follow this link to a folder: add a glob"
+        f" for what is in it, {os.path.relpath(link, root)}/*.sql"
+        for link in links
+        if not any(path.is_relative_to(link) for path in files)
+    ]
     return list(dict.fromkeys(told))
 
 
-def _linked_folders(root: Path, pattern: str) -> list[Path]:
-    """Links to folders with SQL files, below what ``**`` stands for in a glob."""
+def _linked_folders(root: Path, storage: str, pattern: str) -> list[Path]:
+    """Links to folders with SQL files, below what ``**`` stands for in a glob.
+
+    Every load looks for them: so not among tables or in folders of other programs, and not below
+    what a link leads to, which may be a disk.
+    """
     before, wild, _ = pattern.partition("**")
-    bases = list(root.glob(before) if before else [root]) if wild else []
-    links = [
-        Path(folder, name)
-        for base in bases
-        for folder, names, _ in os.walk(base)
-        for name in sorted(names)
-        if name[0] not in "._" and Path(folder, name).is_symlink()
-    ]
-    return [each for each in links if any(each.glob("**/*.sql"))]
+    if not wild:
+        return []
+    links: list[Path] = []
+    tables = f"{os.path.abspath(storage)}/"  # noqa: PTH100
+    said = Path(before).parts
+    for base in _globbed(root, before):
+        reached = base.relative_to(root).parts
+        if any(name != part and name[0] in "._" for name, part in zip(reached, said, strict=True)):
+            continue  # behind a wildcard
+        for folder, names, _ in os.walk(base):
+            here = os.path.abspath(folder)  # noqa: PTH100 - without .., as the storage
+            names[:] = [
+                name
+                for name in sorted(names)
+                if name[0] not in "._" and not f"{here}/{name}/".startswith(tables)
+            ]
+            links += [each for name in names if (each := Path(folder, name)).is_symlink()]
+    return [each for each in links if any(each.glob("*.sql"))]
 
 
 def _denied_folder(root: Path, pattern: str) -> OSError | None:
