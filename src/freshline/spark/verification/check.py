@@ -25,7 +25,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import newest_snapshot, pin_statics, replacement_of, static_at
-from freshline.spark.pipelines.appending import asks_clock
+from freshline.spark.pipelines.appending import asks, asks_clock
 from freshline.spark.verification.differences import differences
 from freshline.sql.query.nondeterministic import clock_or_chance
 from freshline.sql.query.normal import parsed
@@ -201,14 +201,18 @@ class Check(ABC):
         difference = self.different(actual, wanted, input_bytes)
         if not difference:
             return self.ended(RIGHT)
-        if not self.is_understood:  # chance shows below: another time it gives other rows
+        choices = _CHOICES
+        if not self.is_understood:
             analyzed = jvm.java_frame(wanted).queryExecution().analyzed()
+            if told := asks(self.session, analyzed):
+                choices = f"its query cannot be computed again: it {told}"
             if asks_clock(self.session, analyzed):
-                raise SkippedError("its query cannot be computed again: it asks the clock")
+                raise SkippedError(choices)
+        # To Spark collect_list depends on chance, too: whether it does shows in another order.
         if not difference.columns:
             for seed in _SEEDS:
                 if self.different(wanted, expected(seed), input_bytes):
-                    raise SkippedError(_CHOICES)
+                    raise SkippedError(choices)
         plan = str(jvm.java_frame(wanted).queryExecution().toString())
         return self.ended(WRONG, reason=difference.columns, difference=difference, plan=plan)
 
