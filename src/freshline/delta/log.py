@@ -90,6 +90,28 @@ def last_update(path: str, until: int | None = None) -> CommitRecord | None:
     return next((each for each in ours if each.metadata.get("strategy") != COMPACT), None)
 
 
+def since_update(path: str, last: CommitRecord, until: int) -> list[tuple[int, int]]:
+    """Where others may have committed about our last update: spans above one version, to another.
+
+    Just before it, too: Delta lets a commit follow another one that does not touch what it read.
+
+    Args:
+        path: Of the table.
+        last: A commit of ours. A fence or a compaction says of itself alone what it came after,
+            so the update in front of it counts.
+        until: The version up to which.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    made = last
+    if last.metadata.get("strategy") == COMPACT:
+        made = last_update(path, last.version) or last
+    after = int(made.metadata.get("after", made.version - 1))
+    spans = ((after, made.version - 1), (made.version, until))
+    return [(since, upto) for since, upto in spans if since < upto]
+
+
 def last_load(path: str) -> CommitRecord | None:
     """The newest commit of a base table that loaded what it had not; None: none is there.
 

@@ -182,7 +182,7 @@ class Backfills:
             and self._table.emit != "final"
             # Rows outside the range may be wrong, too, and nobody would look for them any more.
             and distrusted(self._project, self._table.name, request.definition) is None
-            and not changed_by_others(path, transaction, last)
+            and not changed_by_others(path, last, transaction.version)
         )
         if last is None or not (same and has_time and unchanged):
             return None

@@ -31,9 +31,9 @@ from freshline.delta.log import (
     commit_mark,
     commits_there,
     last_commit,
-    last_update,
     local_log,
     same_rows,
+    since_update,
 )
 from freshline.delta.log import version as newest_version
 from freshline.delta.metadata import loaded_names
@@ -439,11 +439,8 @@ def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecor
     path = project.table_path(table.name)
     if local_log(path) is None:
         return False
-    # Our newest commit may be a fence or a compaction, made after what others did.
-    made = last_update(path) or commit
-    after = int(made.metadata.get("after", made.version - 1))
-    spans = ((after, made.version - 1), (made.version, newest_version(path) or 0))
-    return any(since < until and rows_changed(table, path, since, until) for since, until in spans)
+    spans = since_update(path, commit, newest_version(path) or 0)
+    return any(rows_changed(table, path, *span) for span in spans)
 
 
 def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:

@@ -49,7 +49,7 @@ def compact(
         if transaction.committed:
             return repeated_result(project, table, request, started_s)
         last = last_commit(path)
-        if last is None or changed_by_others(path, transaction, last):
+        if last is None or changed_by_others(path, last, transaction.version):
             # Under a commit of ours nobody would see that it happened.
             raise PlatformError(
                 "changed-by-others",

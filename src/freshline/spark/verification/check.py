@@ -15,13 +15,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from freshline.delta.changelog import ChangesGoneError, logged_changes
 from freshline.delta.histories import KEY
-from freshline.delta.log import CommitRecord, commits_there, last_update, size_bytes
-from freshline.delta.metadata import COMPACT
+from freshline.delta.log import CommitRecord, commits_there, size_bytes
 from freshline.executor.verified import BY_OTHERS, RIGHT, SKIPPED, WRONG, Difference, VersionCheck
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
+from freshline.spark.commits.others import changed_by_others
 from freshline.spark.engine import jvm
 from freshline.spark.engine.own_session import read_every_row
 from freshline.spark.engine.pins import newest_snapshot, pin_statics, replacement_of, static_at
@@ -121,24 +120,8 @@ class Check(ABC):
         """Take the facts of the newest commit of ours that the version holds."""
         self.facts = record.metadata
         self.strategy = str(self.facts.get("strategy", ""))
-        made = record
-        if self.strategy == COMPACT:
-            # A fence or a compaction may have come after what others did.
-            made = last_update(self.path, record.version) or record
-        after = int(made.metadata.get("after", made.version - 1))
-        spans = ((after, made.version - 1), (made.version, self.version))
-        if any(self._others_changed(since, until) for since, until in spans):
+        if changed_by_others(self.path, record, self.version):
             self.strategy = BY_OTHERS
-
-    def _others_changed(self, since: int, until: int) -> bool:
-        """Whether commits of others changed the table; an OPTIMIZE or VACUUM does not."""
-        if since >= until:
-            return False
-        try:
-            changes = logged_changes(self.path, since, until)
-        except ChangesGoneError:
-            return True
-        return changes is None or bool(changes)  # None: the log is elsewhere and tells nothing
 
     def refuse_chance(self) -> None:
         """Raise SkippedError where the query asks the clock or chance."""

@@ -110,4 +110,4 @@ def full_refresh_reason(
         if there:
             return code
     path = project.table_path(table.name)
-    return "changed-by-others" if changed_by_others(path, transaction, last) else None
+    return "changed-by-others" if changed_by_others(path, last, transaction.version) else None
