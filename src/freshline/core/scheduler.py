@@ -51,6 +51,7 @@ from freshline.core.inheritance import inherit
 from freshline.core.model import PendingFile, Running, Table, TableSpec
 from freshline.core.placement import Placement
 from freshline.core.policy import Policy
+from freshline.core.rebuilds import Rebuilds
 from freshline.core.staleness import settle
 
 _INFINITY = float("inf")
@@ -128,8 +129,7 @@ class Scheduler:
         self._explains = explains
         kind = type(policy)
         self._chooses = policy.chooses and policy.picks(self.tables)
-        self._anew_first = policy.ranks_by_gain
-        self._owed_s = 0.0
+        self._rebuilds = Rebuilds(policy)
         self._tells = (kind.release_s, kind.mode) != (Policy.release_s, Policy.mode)
         self._on_track: list[Table | None] = [None] * tracks
         self._free = list(range(tracks))
@@ -249,7 +249,7 @@ class Scheduler:
                 table = tables[entry[1]]
                 if table.stamp != entry[2]:
                     continue
-                if table.full and self._lets_others_pass():
+                if table.full and self._rebuilds.let_others_pass(self.running):
                     held.append(entry)
                 else:
                     commands.append(self._start(table, heappop(self._free)))
@@ -260,20 +260,11 @@ class Scheduler:
 
     def _chosen(self) -> Table | None:
         """What a policy that chooses wants next; what is to be computed anew goes first."""
-        if self._anew_first and (first := self.first()) is not None and first.full:
-            if not self._lets_others_pass():
+        if self._rebuilds.go_first and (first := self.first()) is not None and first.full:
+            if not self._rebuilds.let_others_pass(self.running):
                 return first
             return next((table for table in self.waiting() if not table.full), first)
         return self.policy.choose(self)
-
-    def _lets_others_pass(self) -> bool:
-        """Whether what is to be computed anew waits for others: it gets half of the time.
-
-        After a change of a setting every view is to be computed anew, one at a time.
-        """
-        return self._anew_first and (
-            self._owed_s > 0.0 or any(table.running.command.full for table in self.running())  # type: ignore[union-attr]
-        )
 
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
@@ -414,10 +405,8 @@ class Scheduler:
         if running is None:
             raise InternalError("no-update", f"table '{table.name}' has no running update")
         table.running = None
-        if running.command.full:
-            self._owed_s += self.now_s - running.start_s
-        elif self._owed_s and not running.background:
-            self._owed_s = max(0.0, self._owed_s - (self.now_s - running.start_s))
+        if running.command.full or self._rebuilds.owed_s:  # a call costs more than to ask
+            self._rebuilds.ended(running, self.now_s)
         track = running.command.track
         self._on_track[track] = None
         heappush(self._free, track)
@@ -712,7 +701,7 @@ class Scheduler:
             or (self._versioned and self.blocked(table))
         ):
             key = None
-        elif table.full and self._anew_first:
+        elif table.full and self._rebuilds.go_first:
             key = -_INFINITY
         else:
             key = self.policy.key(table)
@@ -797,7 +786,7 @@ class Scheduler:
         if not self._ready:
             return
         waiting = self.waiting()
-        if self._lets_others_pass():
+        if self._rebuilds.let_others_pass(self.running):
             waiting.sort(key=lambda table: table.full)  # which keeps the order of the others
         if self._chooses and (first := self._chosen()) is not None:
             waiting.remove(first)

@@ -17,6 +17,7 @@ from freshline.core.events import TrackReserved
 from freshline.core.model import Table
 
 _AMPLE_S = 3600.0
+"""So far ahead of a batch, a table that is computed anew starts at once."""
 
 
 class Reservations:
@@ -30,6 +31,7 @@ class Reservations:
     def __init__(self) -> None:
         self.from_s: dict[int, float] = {}
         self.reports: tuple[ReportDemand, ...] = ()
+        # By order of a table that waits to be computed anew: its number, and which batch passes.
         self._until: dict[int, tuple[int, float]] = {}
 
     def reserve(self, event: TrackReserved) -> None:
