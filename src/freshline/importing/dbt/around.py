@@ -10,6 +10,7 @@ from typing import Any
 from freshline.importing.dbt.hooks import THIS, Change, changes, hook_texts, names_of
 from freshline.importing.dbt.jinja import read_template
 from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.manifest import depends
 
 _SETTING = re.compile(
     r"\s*set\s+`?(spark\.sql\.[\w.]+)`?\s*=\s*([\w./:+-]+|'[\w ./:+-]*')\s*;?\s*", re.IGNORECASE
@@ -66,7 +67,7 @@ class Around:
         own = names_of(node)
         for kind, text in hook_texts(node):
             # dbt lists what the hooks read with what the query reads.
-            others = _read(node) if None in read_template(text).tables else ()
+            others = depends(node) if None in read_template(text).tables else ()
             for change in changes(text, macros, others):
                 self._own.setdefault(key, []).append((kind, change))
                 if change.table is not None and change.table not in own | {THIS}:
@@ -93,7 +94,7 @@ class Around:
         # An operation has no table of its own: of ``this`` it is not told which it is.
         found = (
             dataclasses.replace(each, table=None) if each.table == THIS else each
-            for each in changes(text, macros, _read(node))
+            for each in changes(text, macros, depends(node))
         )
         # What a package keeps in tables of its own (a log of runs) has their names from its code.
         self._of_all += [
@@ -103,8 +104,3 @@ class Around:
             or each.session
             or each.package in (None, "dbt", self._project)
         ]
-
-
-def _read(node: Mapping[str, Any]) -> list[str]:
-    """The keys of what dbt saw a node read."""
-    return [str(each) for each in (node.get("depends_on") or {}).get("nodes") or ()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from freshline.importing.dbt.manifest import Manifest
+from freshline.importing.dbt.manifest import Manifest, depends, mapping
 from freshline.sql.text.functions import AGGREGATES, is_call, volatile_call
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
@@ -35,10 +35,9 @@ def lost_history(node: Mapping[str, Any], manifest: Manifest) -> str | None:
                 f" ({call[0].text}{place}): its rows are those of the times when dbt added them,"
                 " and its query gives other ones in their place"
             )
-        depends = _mapping(each.get("depends_on")).get("nodes") or ()
-        for parent in (str(name) for name in depends):
+        for parent in depends(each):
             of = manifest.nodes.get(parent, {})
-            if parent not in seen and _mapping(of.get("config")).get("materialized") == "view":
+            if parent not in seen and mapping(of.get("config")).get("materialized") == "view":
                 seen.add(parent)
                 left.append((parent, of))
     return None
@@ -98,7 +97,3 @@ def _is_time(item: list[Token]) -> bool:
 def _without(found: list[Token], items: list[list[Token]]) -> list[Token]:
     left_out = {token.start for item in items for token in item}
     return [token for token in found if token.start not in left_out]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

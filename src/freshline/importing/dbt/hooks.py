@@ -211,9 +211,8 @@ def _given(
     }
     names = {re.split(r"\W", text)[-1].lower() for text in own.strings}
     for key in others:
-        kind, *path = key.lower().split(
-            "."
-        )  # model.PACKAGE.NAME.VERSION, source.PACKAGE.SCHEMA.NAME
+        # model.PACKAGE.NAME.VERSION, source.PACKAGE.SCHEMA.NAME
+        kind, *path = key.lower().split(".")
         names.add(f"source {path[-1]}" if kind == "source" else path[min(1, len(path) - 1)])
     return found | names - {""}
 

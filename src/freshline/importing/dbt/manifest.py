@@ -190,3 +190,13 @@ def _json(path: Path) -> dict[str, Any] | None:
             next_step=_COMPILE,
         )
     return data
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A part of a node, empty where the manifest has no such part."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def depends(node: Mapping[str, Any]) -> list[str]:
+    """The keys of what dbt saw a node read."""
+    return [str(each) for each in mapping(node.get("depends_on")).get("nodes") or ()]

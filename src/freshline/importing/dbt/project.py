@@ -12,7 +12,13 @@ from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.history import load_times, lost_history
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
-from freshline.importing.dbt.manifest import Manifest, changed_since, read_manifest
+from freshline.importing.dbt.manifest import (
+    Manifest,
+    changed_since,
+    depends,
+    mapping,
+    read_manifest,
+)
 from freshline.importing.dbt.order import in_order
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
@@ -151,7 +157,7 @@ def _source(key: str, node: Mapping[str, Any], around: Around) -> Item:
     refusal = around.of_source(node)
     if not isinstance(feed, dict):
         refusal = "its `meta.freshline.feed` is no mapping"
-    lag = _duration(_mapping(node.get("freshness")))
+    lag = _duration(mapping(node.get("freshness")))
     changed = []
     if lag is not None and "target_lag" not in ours:
         ours["target_lag"] = lag
@@ -174,7 +180,7 @@ def _source(key: str, node: Mapping[str, Any], around: Around) -> Item:
 def _duration(freshness: Mapping[str, Any]) -> str | None:
     """The limit of a source: when dbt fails, or else when it warns."""
     for name in ("error_after", "warn_after"):
-        limit = _mapping(freshness.get(name))
+        limit = mapping(freshness.get(name))
         if limit.get("count") and limit.get("period"):
             return f"{limit['count']} {limit['period']}s"
     return None
@@ -186,7 +192,7 @@ def _snapshot(key: str, node: Mapping[str, Any]) -> Item:
 
 
 def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> Item:
-    config = _mapping(node.get("config"))
+    config = mapping(node.get("config"))
     materialized = str(config.get("materialized"))
     role = _ROLES.get(materialized, "table")
     ours = _ours(node)
@@ -202,7 +208,7 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
             f"{name} is the time of the table's last update, in all its rows; dbt's is of each row"
             for name in load_times(str(node.get("compiled_code") or ""))
         ]
-    build_after = _mapping(_mapping(config.get("freshness")).get("build_after"))
+    build_after = mapping(mapping(config.get("freshness")).get("build_after"))
     is_table = role == "table"
     left_out = _left_out(config)
     query = node.get("compiled_code") or None
@@ -248,7 +254,7 @@ def _refusal(
     """Why the model cannot be taken, as far as the manifest tells; the strongest reason."""
     if node.get("language") != "sql":
         return f"it is written in {node.get('language')}: only SQL can be maintained from changes"
-    config = _mapping(node.get("config"))
+    config = mapping(node.get("config"))
     materialized = str(config.get("materialized"))
     if materialized not in _ROLES:
         return f"its materialization {materialized} is not known"
@@ -262,7 +268,7 @@ def _refusal(
             "it can query the database while dbt compiles it"
             f" ({found.words[Kind.DATABASE]}): its SQL holds answers"
         )
-    if any(each.startswith("function.") for each in _depends(node)):
+    if any(each.startswith("function.") for each in depends(node)):
         return "it calls a function that dbt creates"
     if config.get("sql_header"):
         return "its sql_header would have to run before each update"
@@ -275,9 +281,9 @@ def _masked(node: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
     """The rule by which a table of Databricks hides rows or values from some of its readers."""
     if config.get("row_filter"):
         return "row_filter"
-    for name, column in _mapping(node.get("columns")).items():
-        about = _mapping(column)
-        if about.get("column_mask") or _mapping(about.get("config")).get("column_mask"):
+    for name, column in mapping(node.get("columns")).items():
+        about = mapping(column)
+        if about.get("column_mask") or mapping(about.get("config")).get("column_mask"):
             return f"column_mask of {name}"
     return None
 
@@ -309,7 +315,7 @@ def _left_out(config: Mapping[str, Any]) -> list[str]:
     found = [f"{name}: {why}" for name, why in _IGNORED_CONFIG if config.get(name)]
     if config.get("on_schema_change", "ignore") not in {"ignore", None}:
         found.append("on_schema_change: the table has the columns of its query, in all its rows")
-    if _mapping(config.get("contract")).get("enforced"):
+    if mapping(config.get("contract")).get("enforced"):
         found.append(
             "contract: a table has the types of its query, and constraints are not checked"
         )
@@ -319,20 +325,16 @@ def _left_out(config: Mapping[str, Any]) -> list[str]:
 def _descriptions(node: Mapping[str, Any]) -> dict[str, str]:
     """The descriptions of its columns, by name."""
     found = {
-        str(name): str(_mapping(column).get("description") or "").strip()
-        for name, column in _mapping(node.get("columns")).items()
+        str(name): str(mapping(column).get("description") or "").strip()
+        for name, column in mapping(node.get("columns")).items()
     }
     return {name: text for name, text in found.items() if text}
 
 
-def _depends(node: Mapping[str, Any]) -> list[str]:
-    return [str(each) for each in _mapping(node.get("depends_on")).get("nodes") or ()]
-
-
 def _ours(node: Mapping[str, Any]) -> dict[str, Any]:
     """``meta.freshline``, which newer versions of dbt have under config."""
-    for meta in (_mapping(node.get("config")).get("meta"), node.get("meta")):
-        ours = _mapping(meta).get("freshline")
+    for meta in (mapping(node.get("config")).get("meta"), node.get("meta")):
+        ours = mapping(meta).get("freshline")
         if isinstance(ours, Mapping):
             return dict(ours)
     return {}
@@ -350,7 +352,3 @@ def _columns(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     return tuple(str(each) for each in value) if isinstance(value, list) else ()
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from freshline.importing.dbt.manifest import depends, mapping
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.items import Check
 from freshline.project.model import CHECK_KINDS
@@ -26,10 +27,10 @@ _LIMITS = (
 
 def read_test(key: str, node: Mapping[str, Any], overrides: Overrides) -> Check:
     """A test of the manifest."""
-    about = _mapping(node.get("test_metadata"))
-    arguments = _mapping(about.get("kwargs"))
-    config = _mapping(node.get("config"))
-    nodes = [str(each) for each in _mapping(node.get("depends_on")).get("nodes") or ()]
+    about = mapping(node.get("test_metadata"))
+    arguments = mapping(about.get("kwargs"))
+    config = mapping(node.get("config"))
+    nodes = depends(node)
     kind = str(about.get("name") or "query")
     of = str(node.get("attached_node") or "") or _named(str(arguments.get("model")), nodes)
     where = config.get("where")
@@ -108,10 +109,6 @@ def _named(text: str, nodes: Sequence[str]) -> str:
     end = re.escape(f".{name}") + (rf"\.v{re.escape(version[1])}" if version else r"(\.v[\w.]+)?")
     fit = [node for node in nodes if name and re.search(f"{end}$", node)]
     return fit[0] if len(fit) == 1 else ""
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: object) -> Sequence[Any]:
