@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SNOWFLAKE = "Snowflake"
@@ -86,6 +86,12 @@ class Scope:
         if len(full) == 1 or (dynamic and not self.is_known):
             return self
         return Scope(full[-3] if len(full) > 2 else None, full[-2])  # noqa: PLR2004 - as above
+
+
+def ends_alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the shorter of two names is the end of the longer one, without case."""
+    size = min(len(one), len(other))
+    return [part.lower() for part in one[-size:]] == [part.lower() for part in other[-size:]]
 
 
 def is_use(text: str) -> bool:

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from freshline.core.errors import Place, UserError
 from freshline.importing.items import FEED_NAME, Found, Item
-from freshline.importing.scopes import SNOWFLAKE, Parts, Scope, is_use, scopes
+from freshline.importing.scopes import SNOWFLAKE, Parts, Scope, ends_alike, is_use, scopes
 from freshline.sql.text.reads import Read, quoted, reads_of, rewritten
 from freshline.sql.text.tokens import SqlTextError
 from freshline.texts import whole_text
@@ -153,19 +153,15 @@ def _in_full(item: Item, scope: Scope, product: str, temporary: AbstractSet[str]
         if len(parts) > 1 or parts[0].lower() not in temporary
     }
     other = scope if dynamic else own
-    either = [name for name, parts in full.items() if not _ends(other.full(reads[name]), parts)]
+    either = [
+        name for name, parts in full.items() if not ends_alike(other.full(reads[name]), parts)
+    ]
     if either:
         what = ", ".join(either)
         refusal = f"{what} in it can be in its own schema or in that of USE: write the schema there"
         return replace(item, query=None, refusal=refusal)
     names = {name: ".".join(quoted(part) for part in parts) for name, parts in full.items()}
     return replace(item, query=rewritten(item.query, names))
-
-
-def _ends(one: Parts, other: Parts) -> bool:
-    """Whether the shorter of two names is the end of the longer one, without case."""
-    size = min(len(one), len(other))
-    return [part.lower() for part in one[-size:]] == [part.lower() for part in other[-size:]]
 
 
 def _same(one: Item, other: Item) -> bool:
@@ -261,7 +257,7 @@ def _matches(name: Parts, known: Mapping[str, Item]) -> list[Item]:
     found = [
         item
         for item in known.values()
-        if _ends(item.relation, name) and not (item.temporary and len(name) > 1)
+        if ends_alike(item.relation, name) and not (item.temporary and len(name) > 1)
     ]
     exact = [each for each in found if tuple(p.lower() for p in each.relation) == name]
     return exact or found

@@ -37,7 +37,7 @@ from freshline.project.windows import SESSION_ZONE, is_of_days, session_zone
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.functions import volatile_call
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import name_parts, tokens
 
 PROJECT_FILE = "freshline.yml"
 PIPELINE_FILES = ("spark-pipeline.yml", "spark-pipeline.yaml")
@@ -386,7 +386,7 @@ def _catalog_names(tables: list[TableDef], catalog: CatalogSettings) -> dict[Key
 
 
 def _parts(name: str) -> Key:
-    return tuple(each.name.lower() for each in tokens(name) if each.is_name)
+    return tuple(part.lower() for part in name_parts(name))
 
 
 def _unneeded(tables: list[TableDef], objective: str) -> list[str]:

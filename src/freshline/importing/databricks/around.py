@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from freshline.importing.scopes import ends_alike
 from freshline.project.names import FILE_FORMATS
 from freshline.project.sections.reader_options import NOT_ROWS
 from freshline.sql.text.reads import options_at, quoted, reads_of
@@ -84,12 +85,8 @@ def written_by_flows(relation: Sequence[str], targets: Mapping[tuple[str, ...], 
 
     A name may leave out its first parts, so that the shorter one is the end of the longer one.
     """
-    name = tuple(part.lower() for part in relation)
-    for target, reason in targets.items():
-        size = min(len(name), len(target))
-        if name[-size:] == target[-size:]:
-            return reason
-    return None
+    reasons = (reason for target, reason in targets.items() if ends_alike(relation, target))
+    return next(reasons, None)
 
 
 def variable_in(text: str, found: Sequence[Token]) -> str | None:

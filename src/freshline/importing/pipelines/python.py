@@ -21,7 +21,7 @@ from freshline.project.programs import (
     recorded,
 )
 from freshline.sql.text.statements import Property
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import name_parts
 
 
 def add_python(
@@ -70,7 +70,7 @@ def _add(definitions: PythonDefinitions, scope: Scope, found: Definitions) -> No
 
 
 def _output(told: PythonOutput, scope: Scope) -> Output:
-    parts, comments = _parts(told.name), dict(told.comments)
+    parts, comments = name_parts(told.name), dict(told.comments)
     return Output(
         told.kind,
         parts[-1:] if told.kind == "temporary" else scope.full(parts),
@@ -86,10 +86,10 @@ def _output(told: PythonOutput, scope: Scope) -> Output:
 
 
 def _flow(told: PythonFlow, scope: Scope, temporary: set[str]) -> Flow:
-    parts = _parts(told.target)
+    parts = name_parts(told.target)
     full = parts if told.target.lower() in temporary else scope.full(parts)
     return Flow(
-        _parts(told.name)[-1],
+        name_parts(told.name)[-1],
         tuple(part.lower() for part in full),
         "",
         Place(told.file, told.line),
@@ -97,10 +97,6 @@ def _flow(told: PythonFlow, scope: Scope, temporary: set[str]) -> Flow:
         told.settings,
         told,
     )
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(token.name for token in tokens(name) if token.is_name)
 
 
 def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:

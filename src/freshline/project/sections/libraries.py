@@ -148,7 +148,7 @@ def _named(pattern: str, place: Place, root: Path, errors: list[UserError]) -> l
             )
         )
         return []
-    wide = _wide(pattern)
+    wide = f"{pattern}/*" if pattern.endswith("**") else pattern
     denied = _denied_folder(root, wide)
     if denied is not None:
         errors.append(
@@ -190,11 +190,6 @@ def _named(pattern: str, place: Place, root: Path, errors: list[UserError]) -> l
             )
         )
     return named
-
-
-def _wide(pattern: str) -> str:
-    """The same with the files in all folders."""
-    return f"{pattern}/*" if pattern.endswith("**") else pattern
 
 
 def _globbed(root: Path, pattern: str) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from freshline.delta.stores import delta_table
 from freshline.project.model import DeltaSource, Feed, KafkaSource
 from freshline.project.names import Scope
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import name_parts
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _WITHOUT_SLASH = ("s3", "gs", "abfss", "abfs", "wasbs", "wasb")
@@ -48,8 +48,7 @@ def name_of_path(path: str) -> Name:
 
 def name_of_table(name: str) -> Name:
     """The dataset that a query names by a catalog, Spark's own where it names none."""
-    parts = tuple(each.name for each in tokens(name) if each.is_name)
-    first, *rest = Scope().full(parts)
+    first, *rest = Scope().full(name_parts(name))
     return Name(first, ".".join(rest))
 
 

@@ -272,12 +272,11 @@ class LineageEvents:
     ) -> list[InputDataset]:
         found = [] if table.feed is None else [self._feed(table.feed, outcome)]
         for parent in table.parents:
-            at = versions.get(parent)
-            facets = self._facets(self._project.table_path(parent), at)
+            at, name = versions.get(parent), name_of_path(self._project.table_path(parent))
+            facets = self._facets(name, at)
             facets["symlinks"] = self._symlink(parent)
             if at is not None and (columns := self._columns_of(parent, at)):
                 facets["schema"] = _schema(columns)
-            name = name_of_path(self._project.table_path(parent))
             found.append(InputDataset(name.namespace, name.name, facets=facets))
         for read in table.statics:
             name = name_of_table(read.name) if read.path is None else name_of_path(read.path)
@@ -306,7 +305,7 @@ class LineageEvents:
     def _output(self, table: TableDef, made: _Made | None = None) -> OutputDataset:
         path = self._project.table_path(table.name)
         name = name_of_path(path)
-        facets = self._facets(path, None if made is None else made.version)
+        facets = self._facets(name, None if made is None else made.version)
         facets["symlinks"] = self._symlink(table.name)
         statistics: dict[str, OutputDatasetFacet] = {}
         if made is not None:
@@ -325,8 +324,7 @@ class LineageEvents:
             )
         return OutputDataset(name.namespace, name.name, statistics, facets=facets)
 
-    def _facets(self, place: str | Name, version: int | None) -> dict[str, DatasetFacet]:
-        name = place if isinstance(place, Name) else name_of_path(place)
+    def _facets(self, name: Name, version: int | None) -> dict[str, DatasetFacet]:
         facets: dict[str, DatasetFacet] = {
             "dataSource": datasource_dataset.DatasourceDatasetFacet(
                 name=name.namespace, uri=name.namespace

@@ -21,7 +21,7 @@ from freshline.spark.pipelines.private import give
 from freshline.sql.text.appended import has_watermark
 from freshline.sql.text.queries import is_query
 from freshline.sql.text.reads import quoted, reads_of, rewritten
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import name_parts, tokens
 
 _SUBQUERY = re.compile(r"\(\s*(?:SELECT|FROM|WITH|TABLE)\b", re.IGNORECASE)
 _BEFORE = "SELECT "
@@ -94,8 +94,7 @@ class Call:
             reader: Makes what reads a table of the catalog; None: the session does.
             options: Names of the reader's options, in lower case.
         """
-        found = tokens(name)
-        parts = tuple(token.name for token in found if token.is_name)
+        found, parts = tokens(name), name_parts(name)
         view = self._meant(parts)
         if view is not None:
             return self.session.table(quoted(view))  # without its options, as under Spark
@@ -161,7 +160,7 @@ class Call:
 
     def stream_of(self, name: str, options: Mapping[str, str]) -> DataFrame:
         """The rows of a dataset that a function streams, or of a Delta table outside."""
-        parts = tuple(token.name for token in tokens(name) if token.is_name)
+        parts = name_parts(name)
         view = None if self.lasts else self._meant(parts)
         if view is not None:
             refuse_options(options)

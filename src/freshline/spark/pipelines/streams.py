@@ -13,7 +13,7 @@ from freshline.project.sections.feeds import delta_feed, is_session_table, resol
 from freshline.project.sections.reader_options import NOT_ROWS, as_spark_reads
 from freshline.spark.feeds.kafka_reader import RAW
 from freshline.spark.pipelines.call import Stream, refuse_options
-from freshline.sql.text.tokens import tokens
+from freshline.sql.text.tokens import name_parts
 
 _FILES = ("parquet", "csv", "json")
 _UNFIT = frozenset({"cleansource", "pathglobfilter", "modifiedbefore", "modifiedafter"})
@@ -152,7 +152,7 @@ def _delta(
 
 def _refuse_own(stream: Stream, own: Mapping[tuple[str, ...], str], place: Place) -> None:
     """Raise where a schema that the pipeline fills has no such dataset: a slip, as in SQL."""
-    parts = tuple(each.name.lower() for each in tokens(stream.table or "") if each.is_name)
+    parts = tuple(part.lower() for part in name_parts(stream.table or ""))
     schema = (Scope().catalog, *parts[:-1])[-2:]
     if len(parts) < 2 or schema not in {key[:-1] for key in own}:  # noqa: PLR2004 - schema, name
         return

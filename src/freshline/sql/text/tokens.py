@@ -109,6 +109,15 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a table's name, without backquotes.
+
+    Raises:
+        SqlTextError: A quote in it is not closed.
+    """
+    return tuple(token.name for token in tokens(name) if token.is_name)
+
+
 def _next(text: str, at: int, line: int) -> tuple[Kind | None, int]:
     """The kind (None: space or comment) and the end of what starts at ``at``."""
     char = text[at]
