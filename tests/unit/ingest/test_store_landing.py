@@ -154,17 +154,25 @@ def test_a_store_that_takes_nothing_leaves_records_in_the_log(tmp_path, place, m
     again.close()
 
 
+@contextlib.contextmanager
+def put_back(disk):
+    """The disk is put back, after what is within, from a copy of before it."""
+    copy = disk.with_name("copy")
+    shutil.copytree(disk, copy)
+    yield
+    shutil.rmtree(disk)
+    copy.rename(disk)
+
+
 def test_an_older_copy_of_the_disk_lands_nothing_twice(tmp_path, place):
-    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    disk = tmp_path / "disk"
     engine = host(disk, place)
     push(engine, "a", 0)
     engine.close()
-    shutil.copytree(disk, copy)
-    engine = host(disk, place)
-    land(engine)
-    engine.close()
-    shutil.rmtree(disk)
-    copy.rename(disk)
+    with put_back(disk):
+        engine = host(disk, place)
+        land(engine)
+        engine.close()
     engine = host(disk, place)
     land(engine)
     push(engine, "a", 1)
@@ -175,18 +183,16 @@ def test_an_older_copy_of_the_disk_lands_nothing_twice(tmp_path, place):
 
 def test_an_older_copy_without_waiting_records_lands_what_comes_after_it(tmp_path, place):
     """Its numbers are given out again, and the store has files of the first ones."""
-    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    disk = tmp_path / "disk"
     engine = host(disk, place)
     push(engine, "a", 0)
     land(engine)
     engine.close()
-    shutil.copytree(disk, copy)
-    engine = host(disk, place)
-    push(engine, "a", 1)
-    land(engine)
-    engine.close()
-    shutil.rmtree(disk)
-    copy.rename(disk)
+    with put_back(disk):
+        engine = host(disk, place)
+        push(engine, "a", 1)
+        land(engine)
+        engine.close()
     engine = host(disk, place)
     push(engine, "b", 0)
     engine.close()
@@ -197,18 +203,16 @@ def test_an_older_copy_without_waiting_records_lands_what_comes_after_it(tmp_pat
 
 
 def test_files_of_another_history_hide_no_record_that_cannot_be_read(tmp_path, place):
-    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    disk = tmp_path / "disk"
     engine = host(disk, place)
     push(engine, "a", 0)
     land(engine)
     engine.close()
-    shutil.copytree(disk, copy)
-    engine = host(disk, place)
-    push(engine, "a", 1, records=2)  # 2 and 3
-    land(engine)
-    engine.close()
-    shutil.rmtree(disk)
-    copy.rename(disk)
+    with put_back(disk):
+        engine = host(disk, place)
+        push(engine, "a", 1, records=2)  # 2 and 3
+        land(engine)
+        engine.close()
     engine = host(disk, place)
     push(engine, "b", 0)  # 2
     push(engine, "b", 1)  # 3

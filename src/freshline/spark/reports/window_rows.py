@@ -90,7 +90,6 @@ class WindowRows:
         time, kind = F.col(quoted(self.column)), kind_of(rows.schema, self.column)
         if kind != "timestamp":
             time = time.cast(TimestampType())  # as the session's clock shows it
-            # Else a wall clock in the hour that is left out is of the window before its own.
         start, end = (_moment(each) for each in (self.window.start_s, self.window.end_s))
         return rows.filter((time >= start) & (time < end))
 
