@@ -83,9 +83,14 @@ OUTDATED = "freshline-outdated"
 def tagged(request: Request, answer: Answer) -> Response:
     """The answer, or 304 where the asker has it."""
     body = answer.body
-    headers = {"etag": body.tag, "cache-control": "no-cache", KEPT: f"{answer.newest_for_s:.3f}"}
-    if answer.outdated:
-        headers[OUTDATED] = "true"
+    # Each of them always: of an answer without one, a browser that asks by its tag is shown the
+    # one that it has kept.
+    headers = {
+        "etag": body.tag,
+        "cache-control": "no-cache",
+        KEPT: f"{answer.newest_for_s:.3f}",
+        OUTDATED: "true" if answer.outdated else "false",
+    }
     known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
     if body.tag in known or f"W/{body.tag}" in known:
         return Response(status_code=304, headers=headers)

@@ -207,6 +207,44 @@ def test_why_of_a_chosen_update_is_the_story(shop, serve, opened):
         expect(again.locator(".why .told")).to_contain_text(lines[-1])
 
 
+def test_the_card_why_has_the_sign_and_the_word_of_the_state(shop, serve, opened):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    with serve(shop.project) as ask:
+        page = opened(f"{ask.url}/tables/big")
+        state = page.locator(".why .lead .state")
+        state.wait_for()
+        assert state.inner_text().split() == ["\N{EN DASH}", "idle"]
+
+
+def test_a_feed_whose_folder_cannot_be_listed_says_so(shop, serve, opened):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    journal = Journal(journal_path(shop.project), create=False)
+    why_not = "[feed-unlisted] feed orders_feed: its folder cannot be listed"
+    journal.put("feeds", {"name": "orders_feed"}, last_s=time.time(), error=why_not)
+    assert journal.flush()
+    journal.close()
+    with serve(shop.project) as ask:
+        page = opened(f"{ask.url}/feeds")
+        line = page.locator('tr[data-feed="orders_feed"]')
+        line.wait_for()
+        assert why_not in line.inner_text()
+        assert line.locator(".state.failing").count() == 1
+        assert line.locator(".state.fresh").count() == 0
+
+
+def test_rows_that_differ_are_shown_with_all_their_digits(shop, serve, opened):
+    shop.file("orders", 1, [1, 2])
+    shop.run_until_idle()
+    found_wrong(shop.project, "small", 2**53 + 1)
+    with serve(shop.project) as ask:
+        page = opened(f"{ask.url}/tables/small")
+        told = page.locator("[data-wrong]")
+        told.locator("summary").click()
+        assert "9007199254740993" in told.locator("pre").last.inner_text()
+
+
 def test_a_wrong_view_says_what_was_wrong_and_the_way_out(shop, serve, opened):
     shop.file("orders", 1, [1, 2])
     shop.run_until_idle()

@@ -108,6 +108,8 @@ def test_an_answer_says_for_how_long_there_is_no_newer_one(loaded, serve):
         again = ask("/v1/status", If_None_Match=first.headers["etag"])
         for reply in (first, again):
             assert float(reply.headers["freshline-kept-s"]) >= 0.0
+            # Also in a 304: a browser completes it by the headers that it has kept.
+            assert reply.headers["freshline-outdated"] in {"true", "false"}
 
 
 def test_the_page_asks_for_all_of_its_modules_at_once(shop, serve):

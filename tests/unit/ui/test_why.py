@@ -72,6 +72,18 @@ def test_why_of_a_paused_table_says_since_when(shop, serve):
     assert found["told"][0].startswith("It was paused at ")
 
 
+def test_a_pause_that_was_refused_is_none(shop, serve):
+    journal = Journal(journal_path(shop.project), create=False)
+    journal.write(
+        "INSERT INTO requests (at_s, kind, table_name, answered_s, answer)"
+        " VALUES (1.0, 'pause', 'big', 1.0, ?)",
+        (json.dumps({"ok": False, "message": "a run is just stopping"}),),
+    )
+    journal.close()
+    with serve(shop.project) as ask:
+        assert ask("/v1/tables/big/why").json["state"] == "idle"
+
+
 def test_an_attempt_that_failed_is_no_waiting_and_is_not_chosen_over_itself(shop, serve):
     now_s = 1_900_000_000.0
     journal = Journal(journal_path(shop.project), create=False)

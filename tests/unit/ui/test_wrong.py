@@ -45,9 +45,9 @@ def test_until_it_is_rebuilt_it_is_wrong_and_comes_first(shop, serve):
             "rebuilt": False,
             "evidence": evidence,
             "rows": [
-                {"times": -1, "row": {"n": 2}},
-                {"times": 1, "row": {"n": 3}},
-                {"times": 1, "row": {"n": 4}},
+                {"times": -1, "row": {"n": 2}, "text": '{"n": 2}'},
+                {"times": 1, "row": {"n": 3}, "text": '{"n": 3}'},
+                {"times": 1, "row": {"n": 4}, "text": '{"n": 4}'},
             ],
         }
         assert ask("/v1/tables/small").json["wrong"] is None

@@ -9,7 +9,7 @@ import typer
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.render.output import print_json
 from freshline.render.story import chapter_record, told
-from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.journal.reading import journal_shown
 from freshline.runtime.status.story import story_of
 from freshline.runtime.subset import named_tables
 
@@ -29,7 +29,7 @@ def story(
     found = opened(project)
     (name,) = named_tables(found, [table])
     base = found.table(name).kind == "base"
-    with journal_read(found) as journal:
+    with journal_shown(found) as journal:
         chapters = [] if journal is None else story_of(journal, name, base=base, last=last)
     if as_json:
         print_json({"table": name, "updates": [chapter_record(each) for each in chapters]})

@@ -45,6 +45,7 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import feed_path, lost_standing, moved_feed, version_to_read
 from freshline.runtime.journal.folding import note_folded, says_too_much
 from freshline.runtime.journal.mending import mend
+from freshline.runtime.journal.reading import LOST
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
@@ -85,9 +86,7 @@ def recover(
     found = Recovered(notes=mend(project, [name for (name,) in asked], reopen))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     stands: dict[str, int | None] = {}
-    journal.write(
-        "UPDATE updates SET state='lost', error='the process ended during it' WHERE state='running'"
-    )
+    journal.write(f"UPDATE updates SET state='lost', error='{LOST}' WHERE state='running'")
     for table in project.tables:
         failpoint("recovery.before_table")
         row = rows.get(table.name)

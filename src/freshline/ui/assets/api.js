@@ -73,7 +73,7 @@ export async function viewed(path) {
   return {
     data: await answered(response),
     kept: 1000 * Number(response.headers.get("freshline-kept-s")),
-    outdated: response.headers.has("freshline-outdated"),
+    outdated: response.headers.get("freshline-outdated") === "true",
   };
 }
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.project.model import Project
-from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.journal.reading import journal_shown
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.status.status import (
     RunStatus,
@@ -209,9 +209,9 @@ class Reader:
             return found if journal is None else as_of(found, journal, self.run_number)
 
     def journal(self) -> AbstractContextManager[Journal | None]:
-        """The journal, for reading; None where there is none yet.
+        """The journal, now or at the end of the run that is shown; None where there is none yet.
 
         Raises:
             PlatformError: It is there and cannot be read.
         """
-        return journal_read(self.project)
+        return journal_shown(self.project, self.run_number)

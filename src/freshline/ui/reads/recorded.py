@@ -10,14 +10,12 @@ from freshline.runtime.status.status import LastUpdate, RunStatus, TableStatus, 
 
 
 def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus:
-    """``found``, with the tables as run ``run`` left them.
+    """``found``, with the tables as run ``run`` left them; the journal ends with that run.
 
     What arrived and was not loaded, failures and quarantine are kept for now alone: nothing is said
     of them.
     """
-    newest = journal.row("SELECT max(id) AS id FROM updates WHERE run<=?", (run,))
-    last_id = int(newest["id"] or 0) if newest is not None else 0
-    tables = tuple(_as_of(each, journal, last_id, found.now_s) for each in found.tables)
+    tables = tuple(_as_of(each, journal, found.now_s) for each in found.tables)
     return replace(
         found,
         run=run_as_of(found.run, journal, run),
@@ -44,11 +42,11 @@ def run_as_of(found: RunStatus, journal: Journal, run: int) -> RunStatus:
     )
 
 
-def _as_of(item: TableStatus, journal: Journal, last_id: int, now_s: float) -> TableStatus:
+def _as_of(item: TableStatus, journal: Journal, now_s: float) -> TableStatus:
     row = journal.row(
-        "SELECT * FROM updates WHERE table_name=? AND id<=? AND state='done'"
-        f" AND {NO_UPKEEP} ORDER BY id DESC LIMIT 1",
-        (item.name, last_id),
+        f"SELECT * FROM updates WHERE table_name=? AND state='done' AND {NO_UPKEEP}"
+        " ORDER BY id DESC LIMIT 1",
+        (item.name,),
     )
     fresh_s = None if row is None else row["to_s"]
     stale_s = None if fresh_s is None else max(0.0, now_s - fresh_s)

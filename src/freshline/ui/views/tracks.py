@@ -40,7 +40,6 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
         rows: list[Any] = []
         begun: list[Any] = []
         busy: dict[int, float] = {}
-        newest = None
         past_s = 0.0
         if journal is not None:
             first = first_id(journal, window.from_s)
@@ -70,11 +69,10 @@ def answer(reader: Reader, asked_for: AskedWindow) -> dict[str, Any]:
                 busy[track] = min(1.0, seconds / past_s) if past_s > 0.0 else 0.0
     cut = len(rows) > _MOST
     shown = rows[:_MOST][::-1] if cut else [*begun, *rows[::-1]]
-    run = None if newest is None else newest["id"]
     names: dict[str, int] = {}
     told = []
     for row in shown:
-        lost = row["finish_s"] is None and row["run"] != run
+        lost = row["finish_s"] is None and row["state"] != "running"
         if lost or (row["finish_s"] is not None and row["finish_s"] < window.from_s):
             continue
         table = names.setdefault(row["table_name"], len(names))

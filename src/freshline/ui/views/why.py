@@ -46,7 +46,7 @@ def answer(reader: Reader, asked_for: tuple[str, float | None]) -> dict[str, Any
 def _why(reader: Reader, journal: Journal, name: str, at_s: float, now_s: float) -> dict[str, Any]:
     tracks = [_track(row) for row in on_tracks(journal, at_s, now_s)]
     last = update_at(journal, name, at_s, now_s)
-    if last is not None and _runs_at(journal, last, at_s):
+    if last is not None and _runs_at(last, at_s):
         running = update_record(reader, journal, last)
         lines = [f"An update was running, since {clock(last['start_s'], at_s)} UTC."]
         return _told(name, at_s, "running", lines, running, [], tracks)
@@ -100,13 +100,12 @@ def _told(
     }
 
 
-def _runs_at(journal: Journal, row: Row, at_s: float) -> bool:
+def _runs_at(row: Row, at_s: float) -> bool:
     if row["start_s"] > at_s + 1e-6:
         return False  # noted by a clock that was put back since
     if row["finish_s"] is not None:
         return bool(row["finish_s"] >= at_s)
-    newest = journal.row("SELECT max(id) AS id FROM runs")
-    return row["state"] == "running" and newest is not None and row["run"] == newest["id"]
+    return bool(row["state"] == "running")
 
 
 def _waiting_since(journal: Journal, name: str, following: Row | None, at_s: float) -> float | None:
@@ -143,12 +142,14 @@ def _retry_s(journal: Journal, name: str) -> float | None:
 
 
 def _paused_since(journal: Journal, name: str, at_s: float) -> float | None:
-    row = journal.row(
-        "SELECT kind, answered_s FROM requests WHERE table_name=? AND kind IN ('pause','resume')"
-        " AND answered_s<=? ORDER BY id DESC LIMIT 1",
+    for row in journal.each(
+        "SELECT kind, answered_s, answer FROM requests WHERE table_name=?"
+        " AND kind IN ('pause','resume') AND answered_s<=? ORDER BY id DESC",
         (name, at_s),
-    )
-    return row["answered_s"] if row is not None and row["kind"] == "pause" else None
+    ):
+        if json.loads(row["answer"] or "{}").get("ok"):  # else it was refused
+            return row["answered_s"] if row["kind"] == "pause" else None
+    return None
 
 
 def _decisions(

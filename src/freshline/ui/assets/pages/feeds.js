@@ -29,6 +29,7 @@ export function standing(feed, running) {
   const read = [...feed.topics, ...feed.sources];
   const bad = read.find((each) => !["read", "new"].includes(each.state));
   if (bad) return ["✕", "failing", bad.state];
+  if (feed.error) return ["✕", "failing", "cannot be listed"];
   if (feed.out_since) return ["▲", "late", "silent"];
   if (feed.last_file || read.some((each) => each.state === "read")) return ["●", "fresh", running ? "arriving" : "known"];
   return feed.push ? ["●", "fresh", "pushed"] : null;
@@ -48,7 +49,7 @@ function Feed({ feed, at, running }) {
     <td class="num">${feed.topics.length ? `${count(feed.topics.reduce((sum, each) => sum + each.lag_records, 0))} records` : feed.sources.length ? plural(Math.max(...feed.sources.map((each) => each.lag_versions)), "version") : feed.push ? `${count(feed.push.backlog_records)} pushed` : plural(feed.tables.reduce((sum, each) => sum + (each.pending_files || 0), 0), "file")}</td>
     <td class="num">${count(feed.tables.reduce((sum, each) => sum + each.rejected_rows, 0))}</td>
     <td>${bad ? html`<details><summary class="bad-text">✕ ${plural(bad, "file")}</summary><ul>${feed.tables.flatMap((each) => each.files.map((file) => html`<li><code>${file.file}</code>: ${file.reason}</li>`))}</ul></details>` : "–"}
-      ${[...feed.topics, ...feed.sources].filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
+      ${[feed, ...feed.topics, ...feed.sources].filter((each) => each.error).map((each) => html`<div class="bad-text">${each.error}</div>`)}</td>
     <td class="c-gaps" data-gaps=${feed.gaps.length}>${feed.gaps.length ? html`<${Gaps} gaps=${feed.gaps} at=${at} />` : "–"}</td>
   </tr>`;
 }

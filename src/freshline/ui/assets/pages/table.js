@@ -48,7 +48,7 @@ function Why({ name, at }) {
     <h2>Why, at ${at ? `${clock(at, now())} UTC` : "this moment"}
       ${at ? html` <button type="button" class="chip" onClick=${() => setQuery({ at: null })}>now</button>` : html` <small class="muted">point at the chart for another moment</small>`}</h2>
     <${Shown} got=${got}>${(data) => html`
-      <p class="lead"><${State} paused=${data.paused} /> ${data.told.join(" ")}</p>
+      <p class="lead"><${State} state=${data.state} /> ${data.told.join(" ")}</p>
       ${data.update && data.state === "running" ? html`<${Told} update=${data.update} />` : null}
       ${data.decisions.length
         ? html`<div class="scroller"><table class="plain"><caption>What was chosen while it waited</caption><thead><tr><th>at</th><th>chosen</th><th>with</th><th>this table had</th></tr></thead>
@@ -115,7 +115,7 @@ function Updates({ name, frame }) {
 function Wrong({ wrong }) {
   const shown = (times) => wrong.rows.filter((each) => each.times * times > 0);
   const rows = (title, some) => some.length
-    ? html`<h3>${title}</h3><pre><code>${some.map((each) => JSON.stringify(each.row)).join("\n")}</code></pre>`
+    ? html`<h3>${title}</h3><pre><code>${some.map((each) => each.text).join("\n")}</code></pre>`
     : null;
   const found = epoch(wrong.found);
   return html`<section class="note bad" role="alert" data-wrong=${wrong.version} data-rebuilt=${String(wrong.rebuilt)}>
