@@ -115,6 +115,16 @@ def test_the_curve_of_a_project_needs_no_run_but_what_was_learned(ran, freshline
     assert "--run goes with it" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "option", [("--policy", "fifo,edf"), ("--tracks", "1,2"), ("--objective", "cost")]
+)
+def test_a_curve_is_of_one_policy_and_one_number_of_tracks(ran, freshline, option):
+    for which in ((), ("--from-run",)):
+        refused = freshline("simulate", *which, "--sweep", "target", *option)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr.startswith("[unknown-option] --sweep draws one curve")
+
+
 def test_a_project_of_which_nothing_was_learned_has_no_curve(freshline):
     refused = freshline("simulate", "--sweep", "target")
     assert (refused.exit_code, refused.stdout) == (2, "")

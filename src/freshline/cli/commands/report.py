@@ -83,6 +83,15 @@ def report(
 ) -> int:
     """Submit a query over a window with a deadline; list, plan or withdraw reports."""
     found = opened(project)
+    given = {"--window": window, "--deadline": deadline, "--name": name, "--yes": yes or None}
+    extra = [option for option, value in given.items() if value is not None]
+    if action in _ACTIONS and action != "submit" and extra:
+        raise UserError(
+            "unknown-option",
+            f"'report {action}' does not take {listed(extra)}",
+            rule="these are of `freshline report submit`",
+            next_step="Leave them out; a submitted report keeps its window and deadline.",
+        )
     if action == "list" and what is None:
         return _list(found, as_json=as_json)
     if action == "list":

@@ -182,6 +182,15 @@ def _what_if(
             "--run goes with it; --csv and --plot go with --sweep",
             next_step="See `freshline simulate --help`.",
         )
+    if sweep is not None and (
+        len(wishes.policies) > 1 or len(wishes.tracks) > 1 or wishes.objectives
+    ):
+        raise UserError(
+            "unknown-option",
+            "--sweep draws one curve",
+            rule="it takes one policy and one number of tracks, and no --objective",
+            next_step="Ask for each curve by itself.",
+        )
     played: Scenario | RecordedRun
     if file is not None:
         if (run, wishes) != (None, what_if.wishes_in(None, None, None, ())):
