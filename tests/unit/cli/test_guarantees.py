@@ -55,8 +55,8 @@ def test_tables_then_reports_then_what_it_assumes(freshline):
     assert [line.split()[0] for line in lines[1:4]] == ["orders", "big", "small"]
     assert lines[4:] == [
         "The tables keep 0.09 of 2 tracks busy.",
-        "Every bound holds as long as no update takes longer than 'update' says",
-        "and no feed brings more than its period promises.",
+        "Under policy aus every bound holds as long as no update takes longer than",
+        "'update' says and no feed brings more than its period promises.",
         "Reports are counted: they take what stands below and no more.",
         "1 track would be enough.",
         "report a window of rows batches takes share due after",

@@ -8,6 +8,9 @@ import pytest
 
 from freshline.cli.commands import validate as command
 from freshline.executor.trials import Difference, Verdict
+from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
+from freshline.runtime.options import RunOptions
 from freshline.spark.analysis import Analysis
 
 
@@ -63,6 +66,56 @@ def test_utilisation_is_what_the_runs_measured(freshline, shop):
     (last,) = [line for line in lines if line.startswith("utilisation: ")]
     assert " of 2 tracks; by fewer than 5 updates so far: orders" in last
     assert float(last.split()[1]) > 0.0
+
+
+def test_utilisation_is_that_of_the_periods_the_project_has_now(freshline, answer, shop):
+    journal = Journal(journal_path(shop.project), create=True)
+    for name in ("orders", "big", "small"):
+        journal.write(
+            "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
+            " VALUES (?, 'base', 60, 0.02, 0.01, 1.0)",
+            (name,),
+        )
+    journal.close()
+    path = shop.root / "freshline.yml"
+    path.write_text(path.read_text().replace("period: 1 second", "period: 10 seconds"))
+    right = answer("guarantees")["utilisation"]
+    assert right == pytest.approx(3 * (0.02 + 0.01 * 10.0) / 10.0)
+    lines = freshline("validate", "--no-spark").stdout.splitlines()
+    (told,) = [line for line in lines if line.startswith("utilisation: ")]
+    assert float(told.split()[1]) == pytest.approx(right, rel=0.01)
+
+
+def test_strict_judges_a_new_table_by_what_its_kind_costs(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    path = shop.root / "tables" / "shop.sql"
+    path.write_text(
+        path.read_text().replace("10 minutes", "1 second")
+        + "CREATE MATERIALIZED VIEW more AS SELECT n FROM big;\n"
+    )
+    strict = freshline("validate", "--no-spark", "--strict")
+    assert strict.exit_code == 2
+    assert "[target-not-kept]" in strict.stderr
+    assert "note: table more was never updated: it is taken to cost what the" in strict.stdout
+
+
+def test_strict_passes_no_target_of_which_nothing_is_known(freshline, shop):
+    strict = freshline("validate", "--no-spark", "--strict")
+    assert strict.exit_code == 2
+    assert "[not-measured]" in strict.stderr
+    path = shop.root / "tables" / "shop.sql"
+    path.write_text(path.read_text().replace(", 'freshline.target_lag' = '10 minutes'", ""))
+    assert freshline("validate", "--no-spark", "--strict").exit_code == 0
+
+
+@pytest.mark.parametrize(("analysed", "said"), [(3, "every query"), (1, "1 of 3 queries")])
+def test_it_says_how_many_queries_spark_analysed(freshline, monkeypatch, analysed, said):
+    names = ("orders", "big", "small")[:analysed]
+    found = Analysis(columns=dict.fromkeys(names, (("n", "BIGINT"),)))
+    monkeypatch.setattr(command, "_analysed", lambda *_, **__: (found, {}))
+    first = freshline("validate").stdout.splitlines()[0]
+    assert first == f"shop: 3 tables, 1 feed, {said} analysed by Spark"
 
 
 def test_beside_json_notes_are_told_on_standard_error(freshline, shop):
@@ -134,6 +187,17 @@ def test_against_running_refuses_and_names_both_tables(freshline, shop):
     assert "table orders, as the project has it now, would break the target_lag of table big" in (
         done.stderr
     )
+
+
+def test_a_refresh_of_some_tables_is_not_the_run_that_a_change_is_compared_with(freshline, shop):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",))).run()
+    path = shop.root / "freshline.yml"
+    path.write_text(path.read_text().replace("period: 1 second", "period: 1 ms"))
+    done = freshline("validate", "--no-spark", "--against-running")
+    assert done.exit_code == 2
+    assert "would break the target_lag of table big" in done.stderr
 
 
 TRIALS = {

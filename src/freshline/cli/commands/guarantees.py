@@ -232,8 +232,8 @@ def conclusions(assessment: Assessment) -> list[str]:
     needed = assessment.tracks_needed
     lines = [f"The tables keep {assessment.utilisation:.3g} of {tracks} busy."]
     if assessment.is_schedulable:
-        lines.append("Every bound holds as long as no update takes longer than 'update' says")
-        lines.append("and no feed brings more than its period promises.")
+        lines.append("Under policy aus every bound holds as long as no update takes longer than")
+        lines.append("'update' says and no feed brings more than its period promises.")
         if assessment.lent.share > 0.0 or assessment.lent.burst_s > 0.0:
             lines.append("Reports are counted: they take what stands below and no more.")
         if needed is not None and needed < assessment.tracks:

@@ -22,7 +22,12 @@ from freshline.render.trials import trial_lines
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
-from freshline.runtime.status.targets import Unkept, check_against_running, unkept_targets
+from freshline.runtime.status.targets import (
+    Unkept,
+    check_against_running,
+    targets_to_keep,
+    unkept_targets,
+)
 from freshline.runtime.status.utilisation import FEW, utilisation
 from freshline.sql.predicted import predicted
 from freshline.sql.query.records import ViewPlan
@@ -42,7 +47,8 @@ def validate(
     ] = True,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Treat a target_lag that cannot be guaranteed as an error."),
+        typer.Option("--strict", help="Treat a target_lag that cannot be guaranteed as an error;"
+                     " before any update was measured, every target is one."),
     ] = False,
     against_running: Annotated[
         bool,
@@ -63,35 +69,53 @@ def validate(
     promised: Promised | None = None
     plans: Mapping[str, ViewPlan] = {}
     trials: Mapping[str, Verdict] = {}
+    analysed: int | None = None
     if found is not None:
         notes += [*found.warnings, *absent_folders(found.feeds)]
         promised = promises_of(found)
-        if strict and promised is not None:
-            errors = [*errors, *(unkept.error() for unkept in promised.unkept)]
-        if against_running:
-            try:
-                notes += check_against_running(found)
-            except UserErrors as several:
-                errors = [*errors, *several.errors]
-            except UserError as error:
-                errors = [*errors, error]
+        more, assumed = _unkept(found, strict=strict, against_running=against_running)
+        errors = [*errors, *more]
+        notes += assumed
         if spark or tries:
             notes += _heap_notes(found)
             analysis, trials = _analysed(found, tries=tries and not errors)
             errors = [*errors, *analysis.errors]
             notes += analysis.notes
             plans = analysis.plans
+            analysed = len(analysis.columns)
     if promised is not None and not strict:
         notes += (unkept.text() for unkept in promised.unkept)
     if as_json:
         _print_json(found, errors, notes, plans, trials if tries else None)
     elif found is not None:
-        _print(found, notes, promised, plans, checked_by_spark=(spark or tries) and not errors)
+        _print(found, notes, promised, plans, analysed=None if errors else analysed)
         for line in trial_lines(trials):
             print(line)
     if errors:
         return show(UserErrors(list(errors)), as_json=False)
     return WRONG if any(each.outcome == "failed" for each in trials.values()) else 0
+
+
+def _unkept(
+    project: Project, *, strict: bool, against_running: bool
+) -> tuple[list[UserError], list[str]]:
+    """What the options ask of the targets and is not so, and what was assumed for it."""
+    errors: list[UserError] = []
+    notes: list[str] = []
+    try:
+        if strict:
+            unkept, notes = targets_to_keep(project)
+            errors += [each.error() for each in unkept]
+    except UserError as error:
+        errors.append(error)
+    try:
+        if against_running:
+            notes = [*notes, *check_against_running(project)]
+    except UserErrors as several:
+        errors += several.errors
+    except UserError as error:
+        errors.append(error)
+    return errors, list(dict.fromkeys(notes))
 
 
 def _print_json(
@@ -185,9 +209,13 @@ def _print(
     promised: Promised | None,
     plans: Mapping[str, ViewPlan],
     *,
-    checked_by_spark: bool,
+    analysed: int | None,
 ) -> None:
-    by = ", every query analysed by Spark" if checked_by_spark else ""
+    by = ""
+    if analysed is not None:
+        queries = len(project.tables) + len(project.reports)
+        which = "every query" if analysed == queries else f"{analysed} of {queries} queries"
+        by = f", {which} analysed by Spark"
     feeds = counted(len(project.feeds), "feed")
     print(f"{project.name}: {counted(len(project.tables), 'table')}, {feeds}{by}")
     width = max((len(table.name) for table in project.tables), default=0)

@@ -23,7 +23,7 @@ from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import demands, needs_in
 from freshline.runtime.status.guarantees import assessment_of
-from freshline.runtime.status.measured import known_costs
+from freshline.runtime.status.measured import known_costs, not_measured
 from freshline.times import brief_s
 
 Judge = Callable[[Sequence[TableSpec], SchedulerSettings], Assessment]
@@ -76,15 +76,38 @@ def unkept_targets(project: Project, assessment: Assessment) -> list[Unkept]:
     return found
 
 
+def targets_to_keep(project: Project) -> tuple[list[Unkept], list[str]]:
+    """The targets that cannot be kept, also where some table was never updated.
+
+    Returns:
+        They, and what was assumed, a sentence each.
+
+    Raises:
+        UserError: There are targets, and nothing is known of what updates cost.
+        PlatformError: The journal is there and cannot be read.
+    """
+    if not target_lags(project):
+        return [], []
+    with journal_read(project) as journal:
+        costs = None if journal is None else known_costs(project, journal)
+        if journal is None or costs is None or not costs.mean:
+            raise not_measured([table.name for table in project.tables])
+        specs, notes = _with_guesses(costs.specs, costs.mean)
+        assessment = assessment_of(
+            specs, project.scheduler, reports=demands(needs_in(project, journal))
+        )
+    return unkept_targets(project, assessment), notes
+
+
 # ---- against what runs ----
 
 
 def check_against_running(project: Project) -> list[str]:
     """Refuse a change that would break the bound of a table that has a target today.
 
-    What runs is what the journal's last run was made of, with the project's reports beside it as
-    far as they were measured. Costs are the means that it learned; a new table is taken to cost
-    what the known ones of its kind do on average.
+    What runs is what the journal's last run of all tables was made of, with the project's reports
+    beside it as far as they were measured. Costs are the means that it learned; a new table is
+    taken to cost what the known ones of its kind do on average.
 
     Returns:
         What was assumed, a sentence each.
@@ -94,17 +117,24 @@ def check_against_running(project: Project) -> list[str]:
         UserErrors: Several would.
     """
     with journal_read(project) as journal:
-        row = None if journal is None else journal.row(
-            "SELECT setting FROM runs WHERE setting IS NOT NULL ORDER BY id DESC LIMIT 1"
-        )  # fmt: skip
-        if journal is None or row is None:
+        setting = None if journal is None else _newest_setting(journal)
+        if journal is None or setting is None:
             raise UserError(
                 "no-run",
                 "there is no run to compare the project with",
                 rule="--against-running compares with the run that the journal recorded last",
                 next_step="Leave the option out, or run the project first.",
             )
-        return _compare(project, journal, json.loads(row["setting"]))
+        return _compare(project, journal, setting)
+
+
+def _newest_setting(journal: Journal) -> dict[str, Any] | None:
+    """That of the last run of the whole project: a refresh of some tables is none."""
+    for row in journal.each("SELECT setting FROM runs WHERE setting IS NOT NULL ORDER BY id DESC"):
+        setting: dict[str, Any] = json.loads(row["setting"])
+        if not setting.get("narrowed"):
+            return setting
+    return None
 
 
 def _compare(project: Project, journal: Journal, setting: Mapping[str, Any]) -> list[str]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshline.core.aus.guarantee import graph_of
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_read
+from freshline.runtime.status.measured import known_costs
 
 FEW = 5
 """Updates of a table by which its cost is known roughly."""
@@ -38,19 +40,21 @@ def utilisation(project: Project) -> Utilisation:
     """What the project's tables need, as far as the journal knows.
 
     Raises:
+        UserError: A table reads a feed that this version cannot run.
         PlatformError: The journal is there and cannot be read.
     """
     shares: dict[str, float] = {}
     updates: dict[str, int] = {}
     with journal_read(project) as journal:
         if journal is not None:
-            for row in journal.rows(
-                "SELECT name, alpha_s, beta, period_s, updates FROM tables"
-                " WHERE updates>0 AND dropped=0 AND alpha_s IS NOT NULL AND period_s>0"
-            ):
-                needed_s = row["alpha_s"] + row["beta"] * row["period_s"]
-                shares[row["name"]] = needed_s / row["period_s"]
-                updates[row["name"]] = row["updates"]
+            costs = known_costs(project, journal)
+            rows = journal.rows("SELECT name, updates FROM tables")
+            updates = {row["name"]: row["updates"] for row in rows}
+            # The periods are those that the project has now, not those of its last run.
+            for table in graph_of(costs.specs):
+                if table.name in costs.mean and table.period_s > 0.0:
+                    alpha_s, beta = costs.mean[table.name]
+                    shares[table.name] = (alpha_s + beta * table.period_s) / table.period_s
     known = {table.name: shares[table.name] for table in project.tables if table.name in shares}
     missing = tuple(table.name for table in project.tables if table.name not in shares)
     uncertain = tuple(name for name in known if updates[name] < FEW)
