@@ -131,6 +131,10 @@ def remarks(found: WarehouseStatus) -> list[str]:
         lines += [f"{item.name}: quarantined {each.name}: {each.reason}" for each in quarantined]
         if quarantined:
             lines.append(f"{item.name}: `freshline retry {item.name}` tries them again")
+        vanished = [each for each in item.troubles if each.state == "vanished"]
+        lines += [f"{item.name}: {each.name}: {each.reason}" for each in vanished[:_MOST_CHANGED]]
+        if len(vanished) > _MOST_CHANGED:
+            lines.append(f"{item.name}: {counted(len(vanished), 'file')} vanished in all")
         changed = [each for each in item.troubles if each.state == "changed"]
         lines += [f"{item.name}: {each.name}: {each.reason}" for each in changed[:_MOST_CHANGED]]
         if changed:
@@ -163,9 +167,10 @@ def faults(found: WarehouseStatus) -> list[str]:
         if item.within_target is False:
             stale, target = brief_s(item.staleness_s or 0.0), brief_s(item.target_lag_s or 0.0)
             lines.append(f"{item.name}: late, {stale} stale where the target is {target}")
-        if _is_held_back(item, found):
+        if found.unbuilt_late_s(item) is not None:
             names = " and ".join(item.without_data)
-            lines.append(f"{item.name}: never built, it waits for the first data of {names}")
+            waits = f"it waits for the first data of {names}" if names else item.next
+            lines.append(f"{item.name}: never built, {waits}")
         if item.failures:
             lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
         for word in ("quarantined", "retrying", "changed"):
@@ -190,14 +195,6 @@ def _report_faults(found: WarehouseStatus) -> list[str]:
         elif report.state in OPEN and report.error is not None:
             lines.append(f"{report.wanted.name}: failing: {report.error}")
     return lines
-
-
-def _is_held_back(item: TableStatus, found: WarehouseStatus) -> bool:
-    """Whether a view misses its target because some of its parents never had data."""
-    since_s, lag_s = found.run.since_s, item.target_lag_s
-    if not found.run.running or not item.without_data or since_s is None or lag_s is None:
-        return False
-    return found.now_s - since_s > lag_s
 
 
 def _shown_state(item: TableStatus) -> Text:

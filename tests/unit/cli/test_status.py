@@ -193,6 +193,42 @@ def test_it_names_the_process_that_runs(freshline, answer, shop):
     assert line.endswith(" UTC, 2 tracks, policy max-benefit")
 
 
+def test_the_settings_are_those_of_the_run_while_it_goes_on_and_then_the_project_s(
+    freshline, answer, shop
+):
+    settings, tables = shop.root / "freshline.yml", shop.root / "tables" / "shop.sql"
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done small")
+        settings.write_text(settings.read_text() + "scheduler: {tracks: 7, policy: fifo}\n")
+        tables.write_text(tables.read_text().replace("'5'", "'9'"))
+        assert freshline("status").stdout.splitlines()[0].endswith("2 tracks, policy max-benefit")
+        found = answer("status")
+        assert (found["run"]["tracks"], found["run"]["policy"]) == (2, "max-benefit")
+        assert found["tables"][1]["priority"] == 5.0
+    found = answer("status")
+    assert (found["run"]["tracks"], found["run"]["policy"]) == (7, "fifo")
+    assert found["tables"][1]["priority"] == 9.0
+
+
+def test_a_file_that_vanished_before_it_was_loaded_is_named(freshline, shop):
+    journal = Journal(journal_path(shop.project), create=True)
+    journal.put("tables", {"name": "orders"}, kind="base")
+    for number in range(5):
+        journal.put(
+            "files",
+            {"table_name": "orders", "name": f"{number}.csv"},
+            state="vanished", reason="it is not there any more", attempts=0,
+        )  # fmt: skip
+    assert journal.flush()
+    journal.close()
+    lines = [each for each in freshline("status").stdout.splitlines() if "orders: " in each]
+    assert lines == [
+        *(f"orders: {number}.csv: it is not there any more" for number in range(3)),
+        "orders: 5 files vanished in all",
+    ]
+
+
 def test_check_names_every_reason_and_ends_with_three(freshline, shop):
     shop.file("orders", 1, [1])
     bad = shop.file("orders", 2, "rubbish")

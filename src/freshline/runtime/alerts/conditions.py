@@ -74,6 +74,9 @@ class Conditions:
             stands = _stands(item)
             if item.within_target is False:
                 yield _late(item, blame, stands)
+            elif (since_s := status.unbuilt_late_s(item)) is not None:
+                waits = blame.of(item.name, lambda freshness_s, _: freshness_s is not None)
+                yield Condition("late", item.name, since_s, f"never built: {waits}", stands)
             if item.failures and item.error:
                 data = {**stands, "failures": item.failures}
                 yield Condition("failing", item.name, status.now_s, item.error, data)

@@ -7,8 +7,10 @@ same for ``freshline status``, the live table of ``freshline run`` and the web.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.project.lags import target_lags
@@ -182,6 +184,20 @@ class WarehouseStatus:
         """The strategies of a table's updates, the one used last first."""
         return self.strategies.get(name, ())
 
+    def unbuilt_late_s(self, item: TableStatus) -> float | None:
+        """When a table with a target became late that has work and never had data; None: none is.
+
+        Its target counts from the start of the run: before, nobody could have built it.
+        """
+        since_s, lag_s = self.run.since_s, item.target_lag_s
+        if not self.run.running or since_s is None or lag_s is None:
+            return None
+        if item.freshness_s is not None or item.state == "dropped":
+            return None
+        if item.state == "new" and not item.without_data:
+            return None  # nothing came for it yet
+        return since_s + lag_s if self.now_s > since_s + lag_s else None
+
     def watched_table(self, name: str) -> WatchedTable:
         """What the last run's oversight saw of a table."""
         return self.watched.get(name, NOTHING_WATCHED)
@@ -286,14 +302,23 @@ def _listed_feeds(project: Project, journal: Journal) -> tuple[FeedStatus, ...]:
 
 
 def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatus:
-    chosen = project.scheduler
+    tracks, policy = project.scheduler.tracks, project.scheduler.policy
     if last is None or (pid is not None and pid not in (last["pid"], -1)):
         # The lock is taken before the run is written down.
-        return RunStatus(pid is not None, pid, None, None, None, chosen.tracks, chosen.policy)
+        return RunStatus(pid is not None, pid, None, None, None, tracks, policy)
+    if pid is not None and (chosen := _chosen(last["setting"] or "{}")) is not None:
+        tracks, policy = chosen  # the project may have been changed since: a run reads it once
     return RunStatus(
         pid is not None, last["pid"], last["started_s"], last["ready_s"], last["stopped_s"],
-        chosen.tracks, chosen.policy,
+        tracks, policy,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def _chosen(setting: str) -> tuple[int, str] | None:
+    """Tracks and policy of a run's setting; all its tables stand there, too: it is read once."""
+    chosen = json.loads(setting).get("scheduler")
+    return None if chosen is None else (int(chosen["tracks"]), str(chosen["policy"]))
 
 
 class _Reader:
@@ -337,7 +362,7 @@ class _Reader:
             name=table.name,
             kind=table.kind,
             state=state if rebuilt else "wrong",
-            priority=row["priority"] if row["priority"] is not None else table.priority,
+            priority=self._priority(table, row),
             freshness_s=freshness_s,
             staleness_s=staleness_s,
             target_lag_s=lag_s,
@@ -360,6 +385,12 @@ class _Reader:
             without_data=without,
             paused=bool(row["paused"]),
         )
+
+    def _priority(self, table: TableDef, row: Row) -> float:
+        """That of the run that goes on, where somebody may have changed it; else the project's."""
+        if self._run.running and row["priority"] is not None:
+            return float(row["priority"])
+        return table.priority
 
     def unknown(self, table: TableDef) -> TableStatus:
         """A table that the journal does not know yet."""

@@ -56,6 +56,21 @@ def test_where_all_is_well_nothing_is_found(standing):
     assert standing.found() == []
 
 
+def test_a_table_that_was_never_built_is_late_once_its_target_has_passed_since_the_start(standing):
+    def started(ago_s):
+        run = dataclasses.replace(standing.status.run, since_s=NOW_S - ago_s)
+        standing.put(run=run)
+        return standing.found()
+
+    standing.table("orders", freshness_s=NOW_S, staleness_s=0.0, state="fresh")
+    standing.table("total", state="running", next="running on track 0 for 2 min")
+    assert started(59.0) == []
+    reason = "never built: running on track 0 for 2 min"
+    assert started(61.0) == [("late", "total", NOW_S - 1.0, reason)]
+    standing.table("total", state="new")  # nothing has come for it
+    assert started(61.0) == []
+
+
 def test_a_late_table_since_it_was_past_its_target(standing):
     standing.table("total", freshness_s=NOW_S - 90.0, staleness_s=90.0, within_target=False)
     assert standing.found() == [
