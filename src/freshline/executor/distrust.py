@@ -2,7 +2,8 @@
 
 A file for each view beside the tables says so, wherever they are: the next leader must know it.
 The journal may be deleted, the file stays until ``freshline retry`` removes it, or the view has
-another query. Executor, status and retry read it.
+another query. A view that is still to be rebuilt when retry names it keeps its file until then:
+an update from changes would go on from the wrong rows. Executor, status and retry read it.
 
     wrong/VIEW.json                    what is wrong, since when
     evidence/VIEW/VERSION/found.json   the commit, what was read, how many rows differ
@@ -39,6 +40,8 @@ class WrongView:
         found_s: When it was found, seconds since the epoch.
         definition: The short name of the query then.
         evidence: The folder of what was kept.
+        trusted: ``freshline retry`` named the view before it was rebuilt: after that nothing is
+            wrong with it any more.
     """
 
     table: str
@@ -49,6 +52,13 @@ class WrongView:
     found_s: float
     definition: str
     evidence: str
+    trusted: bool = False
+
+    def found(self) -> dict[str, Any]:
+        """What was found, by the names of the attributes."""
+        told = asdict(self)
+        del told["trusted"]
+        return told
 
 
 def keep_evidence(
@@ -98,8 +108,7 @@ def distrust(
         definition,
         evidence,
     )
-    text = json.dumps(asdict(wrong), ensure_ascii=False)
-    OwnFiles(project.own_path).write(_name(check.table), text)
+    _write(project, check.table, wrong.found())
 
 
 def distrusted(project: Project, table: str, definition: str = "") -> WrongView | None:
@@ -111,20 +120,34 @@ def distrusted(project: Project, table: str, definition: str = "") -> WrongView 
         definition: The short name of its present query; empty: whatever it is.
 
     Raises:
-        PlatformError: The storage does not answer.
+        PlatformError: The storage does not answer, or the view's log cannot be read.
     """
-    text = OwnFiles(project.own_path).read(_name(table))
-    if text is None:
-        return None
-    wrong = WrongView(**json.loads(text))
-    return wrong if wrong.definition == definition or not definition else None
+    wrong = _read(project, table, definition)
+    is_over = wrong is not None and wrong.trusted and is_rebuilt(project, wrong)
+    return None if is_over else wrong
+
+
+def must_be_whole(project: Project, table: str, definition: str) -> bool:
+    """Whether the next update of a view computes all of it, since it was found wrong.
+
+    For whoever updates it. Where it was to be trusted once it is rebuilt, and is, that is
+    forgotten here: later its log may not tell any more that it was rebuilt.
+
+    Raises:
+        PlatformError: As :func:`distrusted`.
+    """
+    wrong = _read(project, table, definition)
+    if wrong is None or not (wrong.trusted and is_rebuilt(project, wrong)):
+        return wrong is not None
+    trust_again(project, table)
+    return False
 
 
 def distrusted_views(project: Project) -> dict[str, WrongView]:
     """What was wrong with each of the project's views, by name.
 
     Raises:
-        PlatformError: The storage does not answer.
+        PlatformError: As :func:`distrusted`.
     """
     there = OwnFiles(project.own_path).names(_FOLDER)  # one question, also at a URI
     found = {
@@ -148,8 +171,14 @@ def is_rebuilt(project: Project, wrong: WrongView) -> bool:
 
 
 def trust_again(project: Project, table: str) -> bool:
-    """Have a view maintained from changes again; whether it was not."""
+    """Have a view that is rebuilt maintained from changes again; whether it was not."""
     return OwnFiles(project.own_path).remove(_name(table))
+
+
+def trust_when_rebuilt(project: Project, wrong: WrongView) -> None:
+    """Have a view maintained from changes again once it is rebuilt, and until then in full."""
+    # A former version does not know the word, so it stands only where it says something.
+    _write(project, wrong.table, wrong.found() | {"trusted": True})
 
 
 def differing_rows(wrong: WrongView, most: int) -> list[dict[str, Any]]:
@@ -163,6 +192,18 @@ def differing_rows(wrong: WrongView, most: int) -> list[dict[str, Any]]:
         return [json.loads(line) for line in text.rstrip("\n").split("\n")[:most] if line]
     except (PlatformError, ValueError):
         return []
+
+
+def _read(project: Project, table: str, definition: str) -> WrongView | None:
+    text = OwnFiles(project.own_path).read(_name(table))
+    if text is None:
+        return None
+    wrong = WrongView(**json.loads(text))
+    return wrong if wrong.definition == definition or not definition else None
+
+
+def _write(project: Project, table: str, told: dict[str, Any]) -> None:
+    OwnFiles(project.own_path).write(_name(table), json.dumps(told, ensure_ascii=False))
 
 
 def _name(table: str) -> str:

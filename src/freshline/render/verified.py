@@ -120,11 +120,15 @@ def audits_record(uses: Sequence[StrategyUse]) -> dict[str, Any]:
 
 def wrong_remark(wrong: WrongView, *, rebuilt: bool, now_s: float) -> str:
     """The same in a line."""
-    now = "rebuilt, and computed in full" if rebuilt else "to be rebuilt, then computed in full"
+    until = f"computed in full until `freshline retry {wrong.table}`"
+    if wrong.trusted:
+        now = "to be rebuilt, then maintained from changes again"
+    else:
+        now = f"rebuilt, and {until}" if rebuilt else f"to be rebuilt, then {until}"
     return (
         f"{wrong.table}: version {wrong.version} ({wrong.strategy}) was found wrong at"
         f" {clock(wrong.found_s, now_s)}: {counted(wrong.missing, 'row')} missing,"
-        f" {counted(wrong.extra, 'row')} extra; {now} until `freshline retry {wrong.table}`;"
+        f" {counted(wrong.extra, 'row')} extra; {now};"
         f" evidence: {wrong.evidence}"
     )
 

@@ -10,7 +10,13 @@ import deltalake
 import pytest
 
 from freshline.core.errors import FreshlineError
-from freshline.executor.distrust import distrusted, is_rebuilt, trust_again
+from freshline.executor.distrust import (
+    distrusted,
+    distrusted_views,
+    is_rebuilt,
+    trust_again,
+    trust_when_rebuilt,
+)
 from freshline.failpoints import armed
 from tests.spark.arrivals import START, Arrivals
 
@@ -89,6 +95,28 @@ def test_a_narrowed_view_is_found_kept_rebuilt_and_stays_right(shop, arrivals):
     assert trust_again(shop.project, "hourly")
     arrivals.come("events", late(11))
     assert update(arrivals).strategy == "bucket-recompute"
+    assert audit(shop, "hourly").code == "right"
+
+
+def test_a_view_that_is_trusted_before_its_rebuild_is_rebuilt_first(shop, arrivals):
+    """An update from changes would go on from the wrong rows, and nothing would tell of them."""
+    arrivals.come("events", arrivals.rows(0, 40))
+    update(arrivals)
+    with armed("buckets.narrowed=wrong"):
+        arrivals.come("events", late(5))
+        update(arrivals)
+        assert audit(shop, "hourly").code == "wrong"
+    wrong = distrusted(shop.project, "hourly")
+    assert wrong is not None
+    trust_when_rebuilt(shop.project, wrong)
+    assert distrusted_views(shop.project)["hourly"].trusted
+    arrivals.come("events", late(7))
+    assert update(arrivals).code == "found-wrong"
+    arrivals.check("hourly")
+    assert distrusted_views(shop.project) == {}
+    arrivals.come("events", late(9))
+    assert update(arrivals).strategy == "bucket-recompute"
+    assert not (shop.project.own_folder / "wrong" / "hourly.json").exists()
     assert audit(shop, "hourly").code == "right"
 
 

@@ -179,8 +179,21 @@ def test_a_view_found_wrong_is_trusted_again_when_retry_names_it(freshline, shop
     done = freshline("retry", "BIG")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == (
-        "big: 0 files are tried again at the next start; it is maintained from changes again\n"
+        "big: 0 files are tried again at the next start; once it is rebuilt it is maintained from"
+        " changes again\n"
     )
+    # Its rows are still wrong, so that is not forgotten before they are computed anew.
+    found = json.loads(freshline("status", "--json").stdout)["tables"][1]
+    assert (found["state"], found["wrong"]["rebuilt"]) == ("wrong", False)
+    checked = freshline("status", "--check")
+    assert "; to be rebuilt, then maintained from changes again; " in checked.stdout
+    shop.executor.requests.clear()
+    shop.file("orders", 2, [2])
+    shop.run_until_idle()
+    assert any(each.table == "big" and each.full for each in shop.executor.requests)
+    assert json.loads(freshline("status", "--json").stdout)["tables"][1]["wrong"] is None
+    distrust(shop.project, check, definition_of(shop.project.table("big")), 1.0, str(shop.root))
+    assert freshline("retry", "big").stdout.endswith("; it is maintained from changes again\n")
     assert json.loads(freshline("status", "--json").stdout)["tables"][1]["wrong"] is None
 
 

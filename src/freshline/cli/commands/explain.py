@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,7 +83,7 @@ def record(
     }
     if plan is None:
         return told
-    more = {"costs": learned, "wrong": None if wrong is None else asdict(wrong)}
+    more = {"costs": learned, "wrong": None if wrong is None else wrong.found()}
     return told | explanation(table.name, plan, sources) | more
 
 

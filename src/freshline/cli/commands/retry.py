@@ -9,7 +9,7 @@ import typer
 
 from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
-from freshline.executor.distrust import trust_again
+from freshline.executor.distrust import distrusted, is_rebuilt, trust_again, trust_when_rebuilt
 from freshline.project.model import Project
 from freshline.render.output import print_json
 from freshline.runtime.requests.client import ask
@@ -31,7 +31,7 @@ def retry(
 ) -> int:
     """Retry files in quarantine and failed updates at once.
 
-    A view that was found wrong is maintained from changes again if it is named.
+    A view that was found wrong is maintained from changes again if it is named, once it is rebuilt.
     """
     found = opened(project)
     names = named_tables(found, tables) if tables else _troubled(found)
@@ -41,11 +41,23 @@ def retry(
         else:
             print("nothing to try again: no table has failed, no file is in quarantine")
         return 0
-    trusted = [name for name in names if tables and trust_again(found, name)]
+    trusted = {name: _trusted(found, name) for name in names if tables}
     answers = ask(found, "retry", names)
-    for name in trusted:
-        answers[name]["message"] += "; it is maintained from changes again"
+    for name, told in trusted.items():
+        answers[name]["message"] += told
     return tell(answers, as_json=as_json)
+
+
+def _trusted(project: Project, name: str) -> str:
+    """Trust a view that was found wrong, as soon as it is rebuilt; what is to be said of it."""
+    wrong = distrusted(project, name)
+    if wrong is None:
+        return ""
+    if is_rebuilt(project, wrong):
+        trust_again(project, name)
+        return "; it is maintained from changes again"
+    trust_when_rebuilt(project, wrong)
+    return "; once it is rebuilt it is maintained from changes again"
 
 
 def _troubled(project: Project) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from freshline.delta.histories import is_another_history, put_back
 from freshline.delta.log import CommitRecord, table_id
 from freshline.delta.standing import of_others
-from freshline.executor.distrust import distrusted
+from freshline.executor.distrust import must_be_whole
 from freshline.executor.records import UpdateRequest
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
@@ -90,7 +90,7 @@ def full_refresh_reason(
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
         "table-replaced": are_others(ids, pinned, last),
-        "found-wrong": distrusted(project, table.name, request.definition) is not None,
+        "found-wrong": must_be_whole(project, table.name, request.definition),
         "requested": request.full,
         "definition-changed": facts.get("definition", "") != request.definition
         or before.keys() != now.keys()
