@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -114,6 +115,34 @@ def test_a_name_that_belongs_to_others_stays_theirs(names, shop, spark, made):
             what("orders")
         assert e.value.code == "name-taken"
     assert spark.sql("SELECT * FROM `shop_db`.orders").collect() == before
+
+
+@pytest.mark.parametrize("what", ["register", "drop"])
+def test_the_table_of_that_name_in_another_warehouse_keeps_its_name(
+    names, spark, tmp_path_factory, what
+):
+    """Production and staging have one metastore."""
+    assert names.register("orders")
+    staging = Shop(tmp_path_factory.mktemp("staging"), spark)
+    (staging.feed("sold", "csv", "id BIGINT") / "a.csv").write_text("2\n")
+    staging.table("orders", "SELECT id FROM STREAM sold")
+    staging.load("orders", "a.csv")
+    with pytest.raises(UserError, match=r"spark_catalog.shop_db.orders is another table") as caught:
+        getattr(CatalogNames(staging.project, DATABASE, spark), what)("orders")
+    assert caught.value.code == "name-taken"
+    spark.catalog.refreshTable("`shop_db`.orders")
+    assert [row.id for row in spark.sql("SELECT id FROM `shop_db`.orders").collect()] == [1]
+    assert not names.register("orders")
+
+
+def test_a_storage_that_is_put_back_from_a_copy_elsewhere_is_found(names, shop, spark):
+    assert names.register("orders")
+    shutil.copytree(shop.root / "warehouse", shop.root / "copy")
+    project = replace(shop.project, storage=str(shop.root / "copy"))
+    copied = CatalogNames(project, DATABASE, spark)
+    assert [copied.register("orders"), copied.register("orders")] == [True, False]
+    assert copied.drop("orders")
+    assert len(shop.rows("orders")) == 1
 
 
 def test_a_dropped_name_is_gone_and_its_data_stay(names, shop, spark):

@@ -20,6 +20,7 @@ from freshline.delta.log import last_commit, version
 from freshline.project.model import CatalogSettings, Project
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
+from freshline.spark.engine.pins import snapshot_at
 from freshline.sql.text.reads import quoted, string_literal
 
 CLOSE_PATIENCE_S = 50.0
@@ -84,7 +85,11 @@ class CatalogNames:
             return True
         if found.provider == "delta" and _same_place(found.location, path):
             return False
-        self._check_ours(found, table, "Choose another database in `catalog:`, or drop that table.")
+        self._check_ours(
+            found,
+            table,
+            "Choose another database in `catalog:`, or drop the name where it was made.",
+        )
         if self._settings.name == _SESSION_CATALOG:
             self._relocate(table, path)
         else:
@@ -183,14 +188,25 @@ class CatalogNames:
         )
 
     def _is_ours(self, location: str, table: str) -> bool:
-        """Whether the table at a place is the one of that name that this program made."""
+        """Whether the table at a place is the project's own, which was moved or copied from there.
+
+        Commits do not say whose table it is: two warehouses may have tables of one name. Delta's
+        identity of a table does, and a copy keeps it.
+        """
+        there = _path_of(location)
         try:
-            if version(_path_of(location)) is None:
+            if version(there) is None:
                 return True  # nothing is there any more: it has moved
-            commit = last_commit(_path_of(location))
-        except FreshlineError:
+            here = self._identity(self._project.table_path(table))
+            return here is not None and here == self._identity(there)
+        except (FreshlineError, *SparkError):
             return False
-        return commit is not None and commit.metadata.get("table") == table
+
+    def _identity(self, path: str) -> str | None:
+        newest = version(path)
+        if newest is None:
+            return None
+        return str(snapshot_at(self._session, path, newest).metadata().id())
 
     def _quoted(self, table: str | None = None) -> str:
         parts = (self._settings.name, *self._settings.database.split("."), table)
