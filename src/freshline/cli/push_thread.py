@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import Project
+from freshline.render.log_observer import Counting
 from freshline.runtime.observer import Level
 from freshline.runtime.options import RunOptions
+from freshline.runtime.subset import subset
 from freshline.times import brief_s
 
 if TYPE_CHECKING:
@@ -31,36 +33,37 @@ class Listener(Protocol):
 
 
 @contextmanager
-def pushes(project: Project, options: RunOptions, listener: Listener) -> Iterator[Gateway | None]:
+def pushes(project: Project, options: RunOptions, observer: Counting) -> Iterator[Gateway | None]:
     """Open the gateway for a run, where the project has feeds for it; to be served by the caller.
 
     With ``until_idle`` nothing is accepted: what was pushed before is landed first, and the run
-    then ends when that is loaded. A gateway that runs already, as ``freshline ingest``, is left
-    to do its work: what it lands is loaded all the same. In both cases there is no gateway here.
+    then ends when that is loaded. The observer is told what cannot be landed. A gateway that runs
+    already, as ``freshline ingest``, is left to do its work: what it lands is loaded all the same.
+    In both cases there is no gateway here.
 
     Raises:
         UserError: The gateway's settings are wrong.
         PlatformError: Its log cannot be opened.
     """
-    if not any(feed.kind == "push" for feed in project.feeds.values()):
+    if not _are_wanted(project, options):
         yield None
         return
     gateway = None
     try:
         if options.until_idle:
-            _land(project, listener)
+            observer.not_landed = _land(project, observer)
         else:
-            gateway = _opened(project, listener)
+            gateway = _opened(project, observer)
     except UserError as error:
         if error.code != "already-running":
             raise
-        listener.notice(f"pushes come in elsewhere: {error.what}")
+        observer.notice(f"pushes come in elsewhere: {error.what}")
     if gateway is None:
         yield None
         return
     stopped = threading.Event()
     watching = threading.Thread(
-        target=_watch, args=(gateway, listener, stopped), name="ingest-watch", daemon=True
+        target=_watch, args=(gateway, observer, stopped), name="ingest-watch", daemon=True
     )
     watching.start()
     try:
@@ -87,12 +90,23 @@ def land_before_standing_by(project: Project, listener: Listener) -> None:
             listener.notice(f"what was pushed here earlier waits: {error.what}")
 
 
-def _land(project: Project, listener: Listener, timeout_s: float = _LAND_S) -> None:
+def _are_wanted(project: Project, options: RunOptions) -> bool:
+    """Whether pushed records concern a run: a refresh may be of tables that read none."""
+    feeds = [feed.name for feed in project.feeds.values() if feed.kind == "push"]
+    if not options.refresh:
+        return bool(feeds)
+    return any(table.feed in feeds for table in subset(project, options.refresh).tables)
+
+
+def _land(project: Project, listener: Listener, timeout_s: float = _LAND_S) -> dict[str, int]:
+    """Land what was pushed before; by feed, how many records could not be landed."""
     from freshline.ingest.gateway import land_what_was_pushed
 
-    if not land_what_was_pushed(project, timeout_s):
+    left = land_what_was_pushed(project, timeout_s)
+    if left:
         text = f"not all that was pushed could be landed within {timeout_s:.0f} s"
         listener.notice(text, level="warning")
+    return left
 
 
 def _opened(project: Project, listener: Listener) -> Gateway:

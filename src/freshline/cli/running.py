@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ def _run(project: Project, options: RunOptions, log: Log, *, as_json: bool) -> i
                     stopping.instead(warehouse.stop)
                     left_behind = warehouse.run(lease)
     found = read_status(project, time.time())
-    behind = _behind(found, project, options) if options.until_idle else []
+    behind = _behind(found, project, options, observer.not_landed) if options.until_idle else []
     if left_behind and not behind:
         why = f"{counted(left_behind, 'table')} still had news at the end"
         if not options.until_idle:
@@ -243,12 +243,14 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[_Stopping]:
         yield stopping
 
 
-def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> list[tuple[str, str]]:
+def _behind(
+    found: WarehouseStatus, project: Project, options: RunOptions, not_landed: Mapping[str, int]
+) -> list[tuple[str, str]]:
     """Feeds, tables and reports that are not where they should be: each with the reason.
 
-    That is feeds that could not be read, tables that still have news and reports that were given
-    up or failed. A refresh of some tables looks at these tables, at their ancestors and at the
-    feeds of both, and at no report.
+    That is feeds that could not be read, or whose pushed records could not be landed, tables that
+    still have news and reports that were given up or failed. A refresh of some tables looks at
+    these tables, at their ancestors and at the feeds of both, and at no report.
     """
     tables = {item.name for item in found.tables}
     feeds: set[str | None] = {*project.feeds}
@@ -264,6 +266,11 @@ def _behind(found: WarehouseStatus, project: Project, options: RunOptions) -> li
         (item.name, item.error)
         for item in found.feeds
         if item.error is not None and item.name in feeds
+    ]
+    behind += [
+        (name, f"{counted(records, 'pushed record')} could not be landed: in the log alone")
+        for name, records in not_landed.items()
+        if name in feeds
     ]
     for item in found.tables:
         if item.state == "dropped" or item.name not in tables:

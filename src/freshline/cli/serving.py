@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from freshline.cli.push_thread import pushes
 from freshline.core.errors import UserError
@@ -36,7 +36,8 @@ def served(
 ) -> Iterator[str]:
     """Serve the project while it runs.
 
-    Not for a ``refresh`` in a process of its own, which is over in a moment.
+    Not for a ``refresh`` in a process of its own, which is over in a moment: it lands what was
+    pushed for its tables, and no more.
 
     Args:
         project: What runs.
@@ -56,7 +57,8 @@ def served(
         PlatformError: The gateway's log cannot be opened.
     """
     if options.refresh:
-        yield ""
+        with pushes(project, options, observer):
+            yield ""
         return
     try:
         patience_s = _GIVEN_BACK_S if patient or options.standby else 0.0
@@ -65,7 +67,8 @@ def served(
         if not beside:
             raise
         observer.notice(f"no web page and no pushes until a restart: {error.render()}")
-        yield ""
+        with pushes(project, options, observer) if options.until_idle else nullcontext():
+            yield ""
         return
     try:
         with pushes(project, options, observer) as gateway:

@@ -65,11 +65,11 @@ def make_engine(
     )
 
 
-def land_what_was_pushed(project: Project, timeout_s: float) -> bool:
+def land_what_was_pushed(project: Project, timeout_s: float) -> dict[str, int]:
     """Land all that stands in the log, without taking in anything.
 
     Returns:
-        Whether everything was landed in time.
+        By feed, how many records could not be landed in time; they are safe in the log.
 
     Raises:
         UserError: A gateway runs (``already-running``), or the settings are wrong.
@@ -79,7 +79,9 @@ def land_what_was_pushed(project: Project, timeout_s: float) -> bool:
     engine = make_engine(project, project.ingest, feed_columns(project))
     engine.start()
     try:
-        return engine.drain(timeout_s)
+        engine.drain(timeout_s)
+        left = {name: each.backlog_records for name, each in engine.metrics().feeds.items()}
+        return {name: records for name, records in left.items() if records}
     finally:
         engine.close()
 

@@ -26,6 +26,7 @@ class Counting:
         done, failed, rows: Committed updates, failed attempts, rows that were written.
         spark: Whether it is ``ready`` or ``starting``.
         spark_ui: Address of Spark's own pages, where they are on.
+        not_landed: By feed, records that were pushed before and are in none of its files yet.
     """
 
     def __init__(self, project: Project) -> None:
@@ -33,6 +34,7 @@ class Counting:
         self.done = self.failed = self.rows = 0
         self.spark = "starting"
         self.spark_ui: str | None = None
+        self.not_landed: dict[str, int] = {}
         self._unread: dict[str, set[tuple[str, str]]] = {}
 
     def __enter__(self) -> Self:

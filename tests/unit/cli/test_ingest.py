@@ -197,7 +197,9 @@ def test_a_host_that_comes_back_as_a_standby_lands_what_it_still_has(pushed):
         use({})
 
 
-def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
+@pytest.fixture
+def asked(pushed, monkeypatch):
+    """What an executor that refuses every update is asked for, with two records in the log."""
     gateway = Gateway(pushed, print)
     gateway.start()
     push(gateway.url, "clicks", [{"n": 1}, {"n": 2}])
@@ -235,8 +237,44 @@ def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, monkeypatch):
         return Warehouse(project, Recorder, observer, options, backoff=QUICK, clock=clock)
 
     monkeypatch.setattr(running, "Warehouse", warehouse)
-    done = command(pushed, "run", "--until-idle")
+    return asked
+
+
+@pytest.mark.parametrize("line", [("run", "--until-idle"), ("refresh", "pages")], ids=" ".join)
+def test_until_idle_lands_what_was_pushed_and_lists_it(pushed, asked, line):
+    done = command(pushed, *line)
     assert done.exit_code == 3  # its executor refuses every update
     (file,) = asked[0].files
     assert file.name.startswith("clicks-")
     assert file.name.endswith("-0000000000000001-0000000000000002.parquet")
+
+
+@pytest.mark.parametrize("line", [("run", "--until-idle"), ("refresh", "pages")], ids=" ".join)
+def test_what_could_not_be_landed_is_left_behind(pushed, asked, monkeypatch, line):
+    """As of a store that does not answer, or a disk that is full."""
+    monkeypatch.setattr("freshline.ingest.gateway.land_what_was_pushed", lambda *_: {"clicks": 2})
+    done = command(pushed, *line, "--json")
+    assert "not all that was pushed could be landed within 300 s" in done.stderr
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["left_behind"] == [
+        {
+            "name": "clicks",
+            "reason": "2 pushed records could not be landed: in the log alone",
+        }
+    ]
+    assert asked == []
+
+
+def test_a_refresh_of_tables_that_read_no_pushes_waits_for_none(pushed, asked):
+    (pushed.root / "freshline.yml").write_text(
+        PUSHED.replace(
+            "clicks:", "lines: {kind: files, path: in, format: csv, schema: n INT}\n  clicks:"
+        )
+    )
+    (pushed.root / "tables" / "u.sql").write_text(
+        "CREATE STREAMING TABLE others AS SELECT n FROM STREAM lines;"
+    )
+    (pushed.root / "in").mkdir()
+    assert command(pushed, "refresh", "others").exit_code == 0
+    assert asked == []
+    assert list(pushed.ingest.landed("clicks").glob("*.parquet")) == []

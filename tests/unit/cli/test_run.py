@@ -491,7 +491,7 @@ def test_a_delta_table_that_cannot_be_read_is_named_at_the_end_of_a_run(shop):
         None, 0, None,
     )  # fmt: skip
     found = replace(read_status(shop.project, time.time()), sources=(source,))
-    behind = running._behind(found, shop.project, RunOptions(until_idle=True))
+    behind = running._behind(found, shop.project, RunOptions(until_idle=True), {})
     assert behind == [("orders", "[source-missing] it is gone")]
 
 
