@@ -95,35 +95,47 @@ def departure(
 
 
 def of_others(
-    table: TableDef, path: str, accepted: int | None, *, counted_as: str = ""
+    table: TableDef,
+    path: str,
+    accepted: int | None,
+    *,
+    counted_as: str = "",
+    asked: bool = False,
 ) -> PlatformError | None:
     """Why a view or report is not made over the table in its place: its rows are of others.
 
     A commit of ours tells a view of ours, also where the journal is lost; where old commits were
-    cleaned up, the transaction's number that Delta keeps.
+    cleaned up, the transaction's number that Delta keeps. Under a report that was submitted it has
+    to be a report's: the storage keeps tables that left the project, until somebody deletes them.
 
     Args:
         table: The view or report.
         path: Where it is.
         accepted: Up to which version what is there was accepted; None: nothing was.
         counted_as: The name by which Delta counts our commits, where it is not the table's.
+        asked: It is a report that was submitted, whose name the project does not know.
 
     Raises:
         PlatformError: The log cannot be read.
     """
     newest = version(path)
-    if newest is None or last_commit(path) is not None:
+    if newest is None:
+        return None
+    last = last_commit(path)
+    if last is not None and (not asked or "window" in last.metadata):
         return None
     since = -1 if accepted is None or newest < accepted else accepted
     if not (since < newest and rows_changed(table, path, since, newest)):
         return None
-    if last_transaction(path, application(counted_as or table.name)) is not None:
+    counted = application(counted_as or table.name)
+    if last is None and last_transaction(path, counted) is not None:
         return None
-    kind = "view" if table.report is None else "report"
+    kind = "report" if asked or table.report is not None else "view"
     accept = f"; `freshline accept {table.name}` replaces its rows" if kind == "view" else ""
+    there = "a table of others" if last is None else "a table that is no report's"
     return PlatformError(
         "table-replaced",
-        f"a table of others, at {path}, is in the place of {kind} {table.name}",
+        f"{there}, at {path}, is in the place of {kind} {table.name}",
         where=table.place,
         rule=f"the first result of a {kind} would replace all rows that are there",
         next_step=f"Give the {kind} another name, or move that table away{accept}.",

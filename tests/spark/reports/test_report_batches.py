@@ -185,6 +185,23 @@ def test_no_result_takes_the_place_of_rows_of_others(shop: Shop) -> None:
     assert shop.rows("sales") == [{"of": "others"}]
 
 
+@pytest.mark.parametrize("before", ["orders", "kept"])
+def test_no_submitted_report_takes_the_place_of_a_table_that_left_the_project(
+    shop: Shop, before: str
+) -> None:
+    sales = _sales(shop)
+    pins = {"orders": sales.orders((1, 5, "a", "1.10"))}
+    shop.table("kept", "SELECT id FROM orders")
+    shop.derive("kept", **pins)
+    rows = shop.rows(before)
+    table = replace(shop.project.table("sales"), name=before)
+    asked = replace(sales.window(), table=table, asked_s=MIDNIGHT_S + 2 * HOUR_S)
+    with pytest.raises(PlatformError, match=f"is in the place of report {before}") as error:
+        shop.executor.run_batch(BatchRequest(asked, pins, final=True))
+    assert error.value.code == "table-replaced"
+    assert shop.rows(before) == rows
+
+
 def test_a_window_is_committed_once(shop: Shop) -> None:
     sales = _sales(shop)
     version = sales.orders((1, 5, "a", "1.10"))

@@ -53,6 +53,21 @@ def test_submitted_listed_planned_and_withdrawn(freshline, answer, query):
     assert answer("report", "list")["reports"][0]["state"] == "withdrawn"
 
 
+@pytest.mark.parametrize("left", ["orders", "small"])
+def test_a_report_that_would_replace_a_table_which_left_the_project_is_not_taken(
+    freshline, shop, query, left
+):
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    storage = shop.root / "warehouse"
+    (storage / left).rename(storage / "old")
+    done = freshline("report", "submit", query, "--name", "old", *WINDOW)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"[duplicate-name] {query}:1: a table that is no report's, at ")
+    assert f", at {storage / 'old'}, is in the place of report old; " in done.stderr
+    assert done.stderr.endswith("with --name, or move that table away.\n")
+
+
 def test_a_deadline_that_no_plan_meets_needs_a_yes(freshline, answer, query):
     line = ("report", "submit", query, "--window", "2026-01-01..2026-01-02", "--deadline", "1 hour")
     done = freshline(*line, "--json")

@@ -18,6 +18,8 @@ from freshline.cli.answers import tell
 from freshline.cli.commands.backfill import moment_s
 from freshline.cli.options import AsJson, ProjectDir, opened
 from freshline.core.errors import Place, UserError
+from freshline.delta.standing import of_others
+from freshline.executor.report_records import Window
 from freshline.project.asked import asked_table
 from freshline.project.deadlines import RULE, read_deadline
 from freshline.project.model import Project, TableDef
@@ -249,11 +251,27 @@ def _read(
             next_step="Correct --window.",
         )
     table = asked_table(project, name or file.stem, query, Place(str(file), 1))
+    _check_place(project, table)
     deadline_s = _deadline_s(deadline, end_s)
     wanted = WantedReport(
         table.name, table.name, table.query, str(file), start_s, end_s, deadline_s
     )
     return wanted, table
+
+
+def _check_place(project: Project, table: TableDef) -> None:
+    """Refuse a name under which the storage has a table that the result would replace."""
+    counted_as = Window(table, 0.0, 0.0, 0.0, asked_s=0.0).counted_as
+    place = project.table_path(table.name)
+    error = of_others(table, place, None, counted_as=counted_as, asked=True)
+    if error is not None:
+        raise UserError(
+            "duplicate-name",
+            error.what,
+            where=error.where,
+            rule=error.rule,
+            next_step="Give the report another name with --name, or move that table away.",
+        )
 
 
 def _deadline_s(text: str, end_s: float) -> float:

@@ -330,7 +330,8 @@ class ReportBatches:
         began_s = time.monotonic()
         table = window.table
         place = self._project.table_path(table.name)
-        error = of_others(table, place, None, counted_as=window.counted_as)
+        asked = window.asked_s is not None
+        error = of_others(table, place, None, counted_as=window.counted_as, asked=asked)
         if error is not None:
             raise error
         path = location(place)
