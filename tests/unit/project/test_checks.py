@@ -84,6 +84,17 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path):
     ]
 
 
+def test_two_lists_for_one_table_are_refused(tmp_path):
+    """The first one would be dropped: names are compared without case."""
+    checks, errors = read(tmp_path, "  orders: [{unique: id}]\n  ORDERS: [{not_null: s}]\n")
+    assert checks is None
+    (error,) = errors
+    assert error == (
+        "[duplicate-name] freshline.yml:7: checks of orders and ORDERS are of the same table; names"
+        " are compared without case. Put the checks of a table into one list."
+    )
+
+
 def test_a_value_that_yaml_reads_as_another_one_is_refused(tmp_path):
     """Most people mean texts by ``no`` and ``010``; YAML reads FALSE and 8."""
     checks, errors = read(

@@ -29,6 +29,7 @@ def read_checks(top: Section, tables: list[TableDef]) -> dict[str, tuple[DataChe
         return {}
     names = {table.name.lower(): table.name for table in tables}
     found: dict[str, tuple[DataCheck, ...]] = {}
+    given: dict[str, str] = {}
     for key, entries in section.data.items():
         name = names.get(key.lower())
         if name is None:
@@ -40,6 +41,16 @@ def read_checks(top: Section, tables: list[TableDef]) -> dict[str, tuple[DataChe
                 next_step=correction(key, names.values(), "Remove the entry."),
             )
             continue
+        if name in given:
+            section.fault(
+                "duplicate-name",
+                f"checks of {given[name]} and {key} are of the same table",
+                key=key,
+                rule="names are compared without case",
+                next_step="Put the checks of a table into one list.",
+            )
+            continue
+        given[name] = key
         if not isinstance(entries, list):
             section.fault(
                 "bad-value",

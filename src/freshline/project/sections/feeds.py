@@ -27,6 +27,7 @@ from freshline.project.sections.reader_options import (
     has_plain_lines,
     has_wide_characters,
     option,
+    options_of,
     unknown_options,
 )
 from freshline.project.yaml.section import Section
@@ -132,7 +133,7 @@ def _options_of_files(section: Section, format_: str) -> dict[str, str]:
 
     And its csv reader takes lines apart before it knows that a character has two bytes.
     """
-    options = section.texts("options", words=_WORDS)
+    options = options_of(section)
     for name, value in options.items():
         if name.lower() in FLAGS and value.lower() not in ("true", "false") and "${" not in value:
             section.fault(
@@ -257,12 +258,8 @@ _OFFSETS = {
 """Which offsets are read, and what becomes of what does not fit, is not the reader's to say."""
 
 
-_WORDS = ("nullvalue", "emptyvalue", "nanvalue")
-"""Options that say which text means something: no and off are texts here."""
-
-
 def _topic_options(section: Section) -> dict[str, str]:
-    options = section.texts("options", words=_WORDS)
+    options = options_of(section)
     for name in options:
         if name.lower() in _OFFSETS:
             section.fault(

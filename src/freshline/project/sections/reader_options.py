@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from freshline.core.errors import Place, UserError
 from freshline.project.names import nearest
+from freshline.project.yaml.section import Section
 
 _OF_A_FEED: Mapping[str, Mapping[str, str]] = {
     "csv": {
@@ -74,6 +75,27 @@ _WHOLE_SOURCE = (
     "a table here equals its query over one version of the source: all of its rows, and the changed"
     " ones as they are now"
 )
+
+
+_WORDS = ("nullvalue", "emptyvalue", "nanvalue")
+"""Options that say which text means something: no and off are texts here."""
+
+
+def options_of(section: Section) -> dict[str, str]:
+    """The options that a feed gives, each once: Spark would take the last one in silence."""
+    options = section.texts("options", words=_WORDS)
+    spelled: dict[str, str] = {}
+    for name in options:
+        first = spelled.setdefault(name.lower(), name)
+        if first != name:
+            section.fault(
+                "bad-option",
+                f"the options of {section.what} have {first} and {name}",
+                key="options",
+                rule="names of options are compared without case",
+                next_step="Remove one of them.",
+            )
+    return options
 
 
 def stream_option_fault(option: str, where: Place | None) -> UserError | None:
