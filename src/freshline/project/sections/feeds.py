@@ -415,12 +415,15 @@ def _pattern(section: Section, text: str | None) -> re.Pattern[str] | None:
 
 
 def _format(section: Section, text: str | None) -> str | None:
-    """A format that reads back what it writes, to the day at least."""
+    """A format that reads back what it writes, to the day at least: %I alone is half a day off."""
     if text is None:
         return None
     try:
         sample = datetime.strptime(_SAMPLE.strftime(text), text)  # noqa: DTZ007 - a trial
         fault = None if sample.date() == _SAMPLE.date() else "it does not contain the whole date"
+        parts = zip(sample.timetuple()[3:6], _SAMPLE.timetuple()[3:6], strict=True)
+        if fault is None and any(part not in (0, meant) for part, meant in parts):
+            fault = f"it reads {_SAMPLE:%H:%M:%S} back as {sample:%H:%M:%S}"
     except (ValueError, re.error):
         fault = "it cannot read what it writes"
     if fault is None:
