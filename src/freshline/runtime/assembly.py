@@ -15,10 +15,11 @@ FIRST_COST_S = 1.0
 """What an update is expected to take before the first one ended: a small commit's time."""
 
 
-def specs_for(project: Project, journal: Journal) -> list[TableSpec]:
-    """The project's tables as the core sees them, with what former runs learned."""
+def specs_for(project: Project, journal: Journal | None) -> list[TableSpec]:
+    """The project's tables as the core sees them, with what former runs learned, if any ran."""
     learned = "SELECT name, period_s, alpha_s, beta FROM tables"
-    rows = {row["name"]: row for row in journal.rows(learned)}
+    known = () if journal is None else journal.rows(learned)
+    rows = {row["name"]: row for row in known}
     specs = []
     for table in project.tables:
         period_s = table.period_s

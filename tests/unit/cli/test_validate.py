@@ -41,6 +41,20 @@ def test_a_feed_without_its_folder_is_noted(freshline, shop, is_file):
     )
 
 
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_policy_that_does_not_fit_the_tables_is_refused_as_by_a_run(freshline, shop, learned):
+    if learned:
+        shop.file("orders", 1, [1])
+        shop.run_until_idle()
+    path = shop.root / "freshline.yml"
+    path.write_text(f"{path.read_text()}scheduler: {{tracks: 1, policy: group-and-run}}\n")
+    done = freshline("validate", "--no-spark")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("[too-few-tracks] group-and-run needs more tracks than it has")
+    (told,) = json.loads(freshline("validate", "--no-spark", "--json").stdout)["errors"]
+    assert told["code"] == "too-few-tracks"
+
+
 def test_json_has_exactly_the_contracts_keys(answer):
     found = answer("validate", "--no-spark")
     assert set(found) == {"tables", "errors"}

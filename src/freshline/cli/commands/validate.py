@@ -19,6 +19,8 @@ from freshline.project.names import listed
 from freshline.project.sections.feeds import absent_folders
 from freshline.render.output import counted, print_json
 from freshline.render.trials import trial_lines
+from freshline.runtime.assembly import scheduler_for, specs_for
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
@@ -72,6 +74,7 @@ def validate(
     analysed: int | None = None
     if found is not None:
         notes += [*found.warnings, *absent_folders(found.feeds)]
+        errors = [*errors, *_start_faults(found)]
         promised = promises_of(found)
         more, assumed = _unkept(found, strict=strict, against_running=against_running)
         errors = [*errors, *more]
@@ -132,6 +135,16 @@ def _print_json(
     tables = [] if project is None else [_record(each, told[each.name]) for each in project.tables]
     record = {"tables": tables, "errors": [error_record(error) for error in errors]}
     print_json(record | ({} if trials is None else {"trials": _trial_records(trials)}))
+
+
+def _start_faults(project: Project) -> list[UserError]:
+    """What would end a run when it starts: a policy that does not fit the tables."""
+    try:
+        with journal_read(project) as journal:
+            scheduler_for(project, specs_for(project, journal), 0.0)
+    except UserError as error:
+        return [error]
+    return []
 
 
 def _heap_notes(project: Project) -> list[str]:

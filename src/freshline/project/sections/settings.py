@@ -17,6 +17,9 @@ from freshline.project.yaml.section import Section
 
 MOST_TRACKS = 1_000
 
+_RECOVERIES = tuple(each for each in RECOVERIES if each != "explicit")
+"""A project names no recovery periods, which a scenario can."""
+
 _DEFAULT = SchedulerSettings()
 _MAINTENANCE = MaintenanceSettings()
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -52,7 +55,7 @@ def read_scheduler(section: Section | None) -> SchedulerSettings:
             "it is a number of at least 0",
         ),
         chop=section.number("chop", None, lambda chop: chop >= 1, "it is a number of at least 1"),
-        recovery=section.choice("recovery", RECOVERIES, _DEFAULT.recovery),
+        recovery=section.choice("recovery", _RECOVERIES, _DEFAULT.recovery),
         objective=section.choice("objective", OBJECTIVES, _DEFAULT.objective),
         backfill_share=section.number(
             "backfill_share",
