@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import json
 import os
 import select
 import sys
@@ -23,7 +22,7 @@ from freshline.core.errors import (
     UserError,
     UserErrors,
 )
-from freshline.render.output import print_json, shortened
+from freshline.render.output import json_text, print_json, shortened
 from freshline.times import rfc3339
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095
@@ -128,7 +127,7 @@ def _logged(error: FreshlineError) -> str:
     """As :class:`freshline.render.json_lines.JsonObserver` writes what people should hear."""
     at = rfc3339(time.time())
     record = {"at": at, "level": "error", "event": "notice", "message": error.render()}
-    return json.dumps(record, ensure_ascii=False)
+    return json_text(record, sys.stderr.encoding)
 
 
 def _full_disk(error: Exception) -> PlatformError | None:

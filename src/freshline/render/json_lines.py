@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 import time
 from typing import Any
 
@@ -16,7 +16,7 @@ from freshline.render.log_observer import (
     update_line,
     write_line,
 )
-from freshline.render.output import moment
+from freshline.render.output import json_text, moment
 from freshline.runtime.failures import one_line
 from freshline.runtime.observer import Level
 from freshline.runtime.tracks import Outcome
@@ -66,7 +66,7 @@ class JsonObserver(Counting):
         if is_told(level, self._least):
             at = moment(time.time() if now_s is None else now_s)
             record = {"at": at, "level": level, "event": event, "message": message, **fields}
-            write_line(json.dumps(record, ensure_ascii=False))
+            write_line(json_text(record, sys.stderr.encoding))
 
 
 def _started(command: StartUpdate) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,26 @@ _PIPE_COLUMNS = 160
 def print_json(record: dict[str, Any]) -> None:
     """One JSON object on standard output: indented for eyes, on one line for programs."""
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(record, ensure_ascii=False, indent=indent, allow_nan=False)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # the locale is not UTF-8, or a path is not
-        text = json.dumps(record, indent=indent, allow_nan=False)
+    text = json_text(record, sys.stdout.encoding, indent=indent, allow_nan=False)
     print(text, flush=True)
+
+
+def json_text(record: dict[str, Any], encoding: str | None, **form: Any) -> str:
+    """A record as JSON, which is UTF-8: in any other encoding letters beyond ASCII are escaped.
+
+    Args:
+        record: What is told.
+        encoding: Of the stream; None: UTF-8.
+        form: As ``json.dumps`` takes it.
+    """
+    if codecs.lookup(encoding or "utf-8").name != "utf-8":
+        return json.dumps(record, **form)
+    text = json.dumps(record, ensure_ascii=False, **form)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a path is not UTF-8
+        return json.dumps(record, **form)
+    return text
 
 
 def moment(seconds: float | None) -> str | None:

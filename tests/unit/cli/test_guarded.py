@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from freshline.render.guarded import guarded_stderr
-from tests.support.shop import PATIENCE_S, eventually
+from freshline.render.json_lines import JsonObserver
+from tests.support.shop import PATIENCE_S, eventually, made_project
 
 
 def say(what):
     print(what, file=sys.stderr, flush=True)  # noqa: T201 - this is what is tested
 
 
-def told_into(monkeypatch, descriptor):
+def told_into(monkeypatch, descriptor, encoding=None):
     """Let standard error be a descriptor."""
-    monkeypatch.setattr(sys, "stderr", os.fdopen(os.dup(descriptor), "w"))
+    monkeypatch.setattr(sys, "stderr", os.fdopen(os.dup(descriptor), "w", encoding=encoding))
 
 
 def test_lines_come_through_in_order(capsys):
@@ -90,3 +94,16 @@ def test_a_reader_that_went_away_ends_nothing(monkeypatch):
     with guarded_stderr():
         say("nobody")
     sys.stderr.close()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+@pytest.mark.parametrize("message", ["größe", "\udcff of größe 😀"])  # a path may be no UTF-8
+def test_a_log_of_json_is_json_under_every_locale(monkeypatch, tmp_path, encoding, message):
+    read, write = os.pipe()
+    told_into(monkeypatch, write, encoding)
+    with guarded_stderr():
+        JsonObserver(made_project(tmp_path, {"orders": ()})).notice(message)
+    sys.stderr.close()
+    os.close(write)
+    with os.fdopen(read, "rb") as lines:
+        assert json.loads(lines.read())["message"] == message
