@@ -175,6 +175,56 @@ def test_a_directory_that_lacks_a_jar_is_refused_with_its_name(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("older", "package"),
+    [
+        ("delta-spark_4.1_2.13-4.3.0.jar", ""),
+        ("io.delta_delta-storage-4.3.0.jar", ""),
+        ("y_2.12-1.jar", "org.x:y_2.13:1"),
+        ("org.x_y_2.13-0.9-all.jar", "org.x:y_2.13:1"),
+    ],
+)
+def test_a_directory_with_a_needed_jar_in_two_versions_is_refused(tmp_path, older, package):
+    """Spark would take classes of both: nobody can say what runs."""
+    named = (package,) if package else ()
+    mine = project(tmp_path, packages=named, folder=tmp_path / "jars")
+    (file,) = filled(tmp_path / "jars", *PLAIN, "y_2.13-1.jar", older)[-1:]
+    with pytest.raises(UserError) as caught:
+        settings(mine)
+    assert caught.value.code == "jars-doubled"
+    assert older in caught.value.what
+    assert caught.value.what.count(".jar") == 2
+    Path(file).unlink()
+    assert len(settings(mine)["spark.jars"].split(",")) == len(PLAIN) + 1
+
+
+def test_what_only_looks_like_two_versions_of_a_needed_jar_is_taken(tmp_path):
+    names = [
+        *PLAIN,
+        *DELTA_JARS[:1],  # the same one, as Ivy names it
+        "annotations-13.0.jar",  # of one group
+        "annotations-2.29.1.jar",  # and of another one
+        "netty-transport-4.1.118.Final-linux-x86_64.jar",
+        "netty-transport-4.1.118.Final-osx-x86_64.jar",
+        "delta-sharing-spark_4.2_2.13-1.3.jar",
+    ]
+    filled(tmp_path / "jars", *names)
+    chosen = settings(project(tmp_path, folder=tmp_path / "jars"))
+    assert len(chosen["spark.jars"].split(",")) == len(names)
+
+
+def test_other_versions_of_what_is_copied_are_named_and_stay(tmp_path, resolver):
+    told: list[str] = []
+    older = filled(tmp_path / "out", "delta-spark_4.1_2.13-4.3.0.jar", "mine-1.jar")
+    chosen = {"spark.jars.ivy": str(tmp_path / "ivy")}
+    copied((DELTA_PACKAGE,), chosen, tmp_path / "out", told.append)
+    assert told[-1] == (
+        f"{tmp_path / 'out'} has other versions, too, and Spark would load both: remove"
+        " delta-spark_4.1_2.13-4.3.0.jar"
+    )
+    assert all(Path(each).exists() for each in older)
+
+
 def test_jars_are_copied_under_mavens_names_and_a_second_copy_replaces_them(tmp_path, resolver):
     wanted = packages(["org.x:y_2.13:1"], {}, topics=False)
     chosen = {"spark.jars.ivy": str(tmp_path / "ivy")}

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyspark
@@ -46,6 +46,8 @@ _PASSED_ON = (*_KEPT, "spark.jars.ivy", "spark.driver.extraJavaOptions")
 """Settings that change what packages resolve to, and those that the resolver needs besides."""
 _MOVING = re.compile(r"SNAPSHOT|latest|[+\[\](]")
 """In a version: what it names can be another file tomorrow."""
+_GROUP = re.compile(r"\A[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+_")
+"""Ivy's files begin with it, Maven's do not."""
 _UNRESOLVED = re.compile(r"(?:unresolved dependency|download failed): [^\],]+")
 _LAST_LINES = 3
 
@@ -57,7 +59,8 @@ def named_jars(project: Project, chosen: Mapping[str, str]) -> dict[str, str]:
         chosen: The session's other settings.
 
     Raises:
-        UserError: ``spark: {jars: DIR}`` names a directory that lacks some (``jars-missing``).
+        UserError: ``spark: {jars: DIR}`` names a directory that lacks some (``jars-missing``), or
+            has one in several versions (``jars-doubled``).
     """
     wanted = packages(project.spark_packages, chosen, topics=has_topics(project))
     given = chosen.get("spark.jars", "")
@@ -116,6 +119,8 @@ def copied(
 ) -> list[str]:
     """Copy what the packages resolve to into a directory, under the names that Maven gives them.
 
+    Of what it copies, other versions that are there are told: they may be somebody else's.
+
     Returns:
         The names of the files.
 
@@ -143,6 +148,12 @@ def copied(
                 f"cannot write {error.filename or into}: {error.strerror}",
                 next_step="Check the disk and the permissions.",
             ) from error
+    doubled = _doubled(file.name for file in into.glob("*.jar")).values()
+    others = [name for each in doubled if set(names) & set(each) for name in each]
+    if others := sorted(set(others) - set(names)):
+        tell(
+            f"{into} has other versions, too, and Spark would load both: remove {', '.join(others)}"
+        )
     return names
 
 
@@ -259,6 +270,20 @@ def _in_folder(folder: Path, wanted: tuple[str, ...]) -> list[str]:
             rule="nothing is fetched where jars is set: the directory has every jar",
             next_step="Run `freshline jars --into DIR` on a machine with network, and copy DIR.",
         )
+    doubled = _doubled(names)
+    needed = {_without_scala(package.split(":")[1]) for package in wanted if ":" in package}
+    needed |= {_artifact_and_version(name)[0] for name in DELTA_JARS}
+    if needed & doubled.keys():
+        # All are named, though those that nobody asked for may be two libraries of one name.
+        found = "; ".join(", ".join(each) for each in doubled.values())
+        raise UserError(
+            "jars-doubled",
+            f"jars of spark is {folder}, which has jars in several versions: {found}",
+            where=Place("freshline.yml"),
+            rule="Spark loads every jar there, and takes some classes from each",
+            next_step="Remove those of other versions, or run `freshline jars --into DIR` with an"
+            " empty DIR.",
+        )
     return [str(file) for file in files]
 
 
@@ -275,6 +300,33 @@ def _artifacts(folder: Path) -> set[str]:
 def _artifact(file: str) -> str:
     """A jar's name without its version."""
     return re.split(r"-(?=\d)", file.removesuffix(".jar"), maxsplit=1)[0]
+
+
+def _doubled(files: Iterable[str]) -> dict[str, list[str]]:
+    """Of names of jars, those of each artifact that is there in several versions."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for file in sorted(files):
+        artifact, version = _artifact_and_version(file)
+        found.setdefault(artifact, {}).setdefault(version, []).append(file)
+    return {
+        artifact: [name for names in versions.values() for name in names]
+        for artifact, versions in found.items()
+        if len(versions) > 1
+    }
+
+
+def _artifact_and_version(file: str) -> tuple[str, str]:
+    """What a jar holds, and in which version: that of Scala counts, a classifier does not."""
+    plain = _GROUP.sub("", file.removesuffix(".jar"), count=1)
+    named = re.fullmatch(r"(.+)-(\d.*)", plain)
+    if named is None:
+        return plain, ""
+    artifact = _without_scala(named[1])
+    return artifact, named[1].removeprefix(artifact) + named[2].partition("-")[0]
+
+
+def _without_scala(artifact: str) -> str:
+    return re.split(r"_(?=\d)", artifact, maxsplit=1)[0]
 
 
 def _unresolved(wanted: tuple[str, ...], lines: list[str]) -> PlatformError:

@@ -203,7 +203,8 @@ def start_session(
     Raises:
         PlatformError: There is no Java for it (``no-java``), jars are missing
             (``jars-unresolved``), or it did not start (``spark-start``).
-        UserError: The directory of ``spark: {jars: DIR}`` lacks some (``jars-missing``).
+        UserError: The directory of ``spark: {jars: DIR}`` lacks some (``jars-missing``), or has one
+            in several versions (``jars-doubled``).
     """
     use_java()
     # Spark's own default is the first python3 of the PATH, which may be another version.
