@@ -177,6 +177,15 @@ class Coverage:
                 rest.insert(0, (floor, floor))
             self.spans[partition] = rest
 
+    def meets(self, asked: OffsetRange) -> bool:
+        """Whether an offset of a range was told."""
+        return any(
+            low < to and start < high
+            for partition, (start, to) in asked.spans.items()
+            if start < to
+            for low, high in self.spans.get(partition, ())
+        )
+
     def gaps(self, partition: int, start: int, to: int) -> Iterator[Span]:
         """The spans within [start, to) that were not told, ascending."""
         for low, high in self.spans.get(partition, ()):

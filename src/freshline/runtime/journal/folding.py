@@ -10,10 +10,10 @@ lost before they were loaded are joined as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from sqlite3 import Row
 
-from freshline.executor.offsets import is_range, joined_names
+from freshline.executor.offsets import Coverage, is_range, joined_names, parsed
 from freshline.project.model import Project
 from freshline.runtime.journal.store import Journal
 
@@ -119,6 +119,38 @@ def note_folded(journal: Journal, table: str, names: Collection[str]) -> None:
         journal.write(
             "UPDATE files SET reason=? WHERE table_name=? AND name=?", (FOLDED, table, name)
         )
+
+
+def forget_overtaken(journal: Journal, table: str, loaded: Iterable[str]) -> None:
+    """Ranges that wait, and of which commits of another journal have loaded a part, are forgotten.
+
+    Another host led meanwhile, or the journal was put back: whoever looked at the topic then found
+    the same offsets at another moment, under another name. The next look tells what of them is in
+    no commit, also of those in quarantine.
+
+    Args:
+        journal: Told already that ``loaded`` is loaded.
+        table: Whose; only one that reads a topic has such.
+        loaded: Names in the commits that are taken over.
+    """
+    covered: dict[str, Coverage] = {}
+    for each in map(parsed, filter(is_range, loaded)):
+        covered.setdefault(each.topic_id, Coverage()).add(each)
+    if not covered:
+        return
+    waiting = "('pending','retrying','quarantined')"
+    for (name,) in journal.rows(
+        f"SELECT name FROM files WHERE table_name=? AND state IN {waiting}", (table,)
+    ):
+        if not is_range(name):
+            continue  # of the feed that the table read before
+        waits = parsed(name)
+        # An empty one says where the table begins: the commits say that better.
+        if not waits.size_offsets or covered.get(waits.topic_id, Coverage()).meets(waits):
+            journal.write(
+                f"DELETE FROM files WHERE table_name=? AND name=? AND state IN {waiting}",
+                (table, name),
+            )
 
 
 def says_too_much(journal: Journal, table: str, number: int) -> bool:

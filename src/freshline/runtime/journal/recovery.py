@@ -43,7 +43,7 @@ from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import feed_path, lost_standing, moved_feed, version_to_read
-from freshline.runtime.journal.folding import note_folded, says_too_much
+from freshline.runtime.journal.folding import forget_overtaken, note_folded, says_too_much
 from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.reading import LOST
 from freshline.runtime.journal.store import Journal, Row
@@ -284,10 +284,11 @@ def _repair(
         # Its process died before it told us, maybe before it flushed it.
         flush_version(project.table_path(table.name), commit.version if commit else 0)
         since = _since(project, table, row)
+        taken: list[str] = []
         if table.kind == "base" and not is_covered(project, table.name, since):
             fold = _folded(project, table, must_know=must_know)
             if fold is not None:
-                _take_over(fold, table.name, known, ledger)
+                taken += _take_over(fold, table.name, known, ledger)
                 if project.reads_topic(table):
                     note_folded(journal, table.name, fold.names)
                 since = fold.version
@@ -309,7 +310,10 @@ def _repair(
                         (table.name,),
                     )
                 full = bool(record.metadata.get("full"))
-                ledger.files_loaded(table.name, loaded_names(record.metadata), number, full=full)
+                names = loaded_names(record.metadata)
+                ledger.files_loaded(table.name, names, number, full=full)
+                taken += names
+        forget_overtaken(journal, table.name, taken)
     ledger.table_restored(
         table.name,
         there,
@@ -427,10 +431,12 @@ def _folded(project: Project, table: TableDef, *, must_know: bool) -> Loaded | N
     )
 
 
-def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> None:
-    for name, number in fold.names.items():
-        if number > known:
-            ledger.files_loaded(table, [name], number)
+def _take_over(fold: Loaded, table: str, known: int, ledger: Ledger) -> list[str]:
+    """Note as loaded what was folded of later updates than ``known``; its names."""
+    later = {name: number for name, number in fold.names.items() if number > known}
+    for name, number in later.items():
+        ledger.files_loaded(table, [name], number)
+    return list(later)
 
 
 def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecord) -> bool:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from freshline.delta.loaded import fold
 from freshline.executor.offsets import Coverage, OffsetRange, commit_fields, parsed
+from freshline.executor.records import FeedFile
+from freshline.executor.topic import PartitionLook, TopicLook
 from freshline.project.model import Feed, KafkaSource
+from freshline.runtime.feeds.topics import TopicListing
 from freshline.runtime.journal.folding import FOLDED, RangeFolding
 from freshline.runtime.journal.recovery import recover
 from freshline.runtime.journal.store import Journal
@@ -202,3 +206,77 @@ def test_what_is_folded_of_a_topics_table_is_as_small(project, journal):
     journal.flush()
     assert sorted(names_in(journal)) == ["t/0:10-310", "t/0:310-320"]
     assert names_in(journal, f"reason='{FOLDED}'") == ["t/0:10-310"]
+
+
+class Standing:
+    """A topic that stands so; nobody asks when its records were made."""
+
+    def __init__(self, *ends):
+        self._look = TopicLook("t", {p: PartitionLook(0, end) for p, end in enumerate(ends)})
+
+    def look(self):
+        return self._look
+
+    def last_record_s(self, _partition, _start, _to):
+        return 5.0
+
+    def offsets_since(self, _at_s, _look):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("waits", ["t/0:20-25", "t/0:25-35", "t/0:30-35", "t/0:28-31,1:0-2"])
+@pytest.mark.parametrize("state", ["pending", "retrying", "quarantined"])
+def test_what_waits_and_another_host_has_loaded_is_loaded_once(project, journal, waits, state):
+    """That host looked at another moment, and found the same offsets under another name."""
+    log, ledger = Log(project), Ledger(journal)
+    ledger.files_loaded("orders", [log.commit(1)], 1)
+    journal.put("tables", {"name": "orders"}, number=1, version=0)
+    ledger.file_arrived("orders", FeedFile(waits, 0, 5.0, 5.0), 5.0)
+    if state != "pending":
+        ledger.file_unreadable("orders", waits, state, 5, "the brokers", None)
+    journal.flush()
+    log.commit(2)
+    recover(project, journal, ledger)
+    journal.flush()
+    names = names_in(journal, "true")
+    news = TopicListing(project.feeds["orders_feed"], "orders", Standing(40, 4), names).news(9.0)
+    times = Counter(
+        (partition, offset)
+        for each in map(parsed, [*names, *(file.name for file in news.files)])
+        for partition, span in each.spans.items()
+        for offset in range(*span)
+    )
+    once = {(0, offset) for offset in range(10, 40)} | {(1, offset) for offset in range(4)}
+    assert times == dict.fromkeys(once, 1)
+    assert (waits in names) == (waits == "t/0:30-35")  # of that one nobody has loaded a part
+
+
+@pytest.mark.parametrize("state", ["retrying", "quarantined"])
+def test_what_waits_is_forgotten_where_another_history_has_loaded_it(project, journal, state):
+    log, ledger = Log(project), Ledger(journal)
+    for number in (1, 2):
+        ledger.files_loaded("orders", [log.commit(number)], number)
+    for name in ("t/0:45-55", "t/0:70-80"):
+        ledger.file_arrived("orders", FeedFile(name, 0, 5.0, 5.0), 5.0)
+        ledger.file_unreadable("orders", name, state, 5, "the brokers", None)
+    journal.put("tables", {"name": "orders"}, number=2, version=1, marked_version=1, mark="other")
+    journal.flush()
+    log.file(2).unlink()
+    log.commit(2, 40)
+    log.commit(3, 50)
+    recover(project, journal, ledger)
+    journal.flush()
+    assert names_in(journal, f"state='{state}'") == ["t/0:70-80"]
+    assert covered(names_in(journal)) == {"t": {0: [(10, 20), (40, 60)]}}
+
+
+def test_where_a_table_begins_is_what_its_commits_say(project, journal):
+    """Another host began later, `starting: latest`, than this one would have."""
+    log, ledger = Log(project), Ledger(journal)
+    ledger.file_arrived("orders", FeedFile("t/0:7-7", 0, 5.0, 5.0), 5.0)
+    journal.put("tables", {"name": "orders"}, number=0)
+    journal.flush()
+    log.commit(1)
+    recover(project, journal, ledger)
+    journal.flush()
+    assert names_in(journal, "true") == ["t/0:10-20"]
