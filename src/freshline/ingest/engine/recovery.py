@@ -334,12 +334,31 @@ class Recoverer:
             self._backlog.restore(feed, item)
             self._requests += 1
             self._records += item.last - item.first + 1
+        for entry in contents.ledger:
+            if self._waits_for_its_feed(entry):
+                segment.remaining += 1
+                self._quarantine.tell(
+                    f"{entry.name} waits to be shown; it is of feed {entry.feed}, which the project"
+                    f" does not have; {segment.path.name} stays until the feed is back"
+                )
         segment.size_bytes = sum(path.stat().st_size for path in segment.files() if path.exists())
         for feed, number in strange.items():
             self._quarantine.tell(
                 f"{number} requests in {segment.path.name} are of feed {feed}, which the project "
                 "does not have; they stay in the log"
             )
+
+    def _waits_for_its_feed(self, entry: Landed) -> bool:
+        """Whether a file that is in the ledger, and not shown yet, is of a feed that is left out.
+
+        Without the ledger, the start that has the feed again would take it for an unfinished one,
+        and remove it. Feeds have their folders beside each other.
+        """
+        if entry.feed in self._feeds or not entry.name:
+            return False
+        name = entry.name.rpartition("/")[2]
+        beside = {spec.landing.parent for spec in self._feeds.values()}
+        return any(hidden_path(folder / entry.feed, name).exists() for folder in beside)
 
     def _count_up(self, testimony: CommitMarker | None) -> None:
         """Numbers that were given out are not given out again, whatever was lost."""
