@@ -130,6 +130,9 @@ class Listening:
         self._complaints: dict[str, _Complaint] = {}
         self._faulty_before: set[str] = set()
         self._states: dict[str, tuple[str, str]] = {}
+        self._lately: dict[str, dict[str, bool]] = {}
+        """Of each table whether a name was told, or has vanished (False), since the journal was
+        written last: a restart of Spark begins with these, too."""
         self._undated: set[str] = set()
         self._sinks: set[tuple[str, str]] = set()
         self.deaf: set[str] = set()
@@ -228,6 +231,7 @@ class Listening:
 
     def heard(self, heard: Heard, now_s: float) -> list[str]:
         """Take in what was heard; what people should hear of it, a sentence each."""
+        self._look_whether_written()
         if heard.last:
             self.unheard.discard(heard.key)
         if not self._is_topic(heard.feed.name):
@@ -238,6 +242,8 @@ class Listening:
             notices += heard.topic.notices
             for lost in heard.topic.lost_names:
                 self._ledger.file_lost(heard.key, lost, now_s)
+            names = [file.name for file in heard.files] + heard.topic.lost_names
+            self._lately.setdefault(heard.key, {}).update(dict.fromkeys(names, True))
         return notices
 
     def forget(self, table: str, name: str) -> None:
@@ -245,6 +251,7 @@ class Listening:
         watcher = self._topics.get(table)
         if watcher is not None:
             watcher.listing.forget(name)
+            self._lately.setdefault(table, {})[name] = False
             self.unheard.add(table)
             watcher.look_again()
             return
@@ -339,7 +346,15 @@ class Listening:
             "SELECT name, state FROM files WHERE table_name=?", (table,)
         ):
             (vanished if row["state"] == "vanished" else known).add(row["name"])
+        self._look_whether_written()
+        for name, is_known in self._lately.get(table, {}).items():
+            (known if is_known else vanished).add(name)
+            (vanished if is_known else known).discard(name)
         return known, vanished
+
+    def _look_whether_written(self) -> None:
+        if self._ledger.journal.is_written:
+            self._lately.clear()
 
     def _newest_s(self, table: str) -> float | None:
         """The greatest timestamp that a table was told of, as far as that is known."""

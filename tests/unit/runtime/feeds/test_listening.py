@@ -12,6 +12,7 @@ from freshline.executor.records import FeedFile
 from freshline.executor.topic import PartitionLook, TopicLook
 from freshline.project.model import KafkaSource
 from freshline.runtime.feeds.listening import Listening
+from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
@@ -83,6 +84,51 @@ def test_what_is_left_of_a_range_that_vanished_is_told_after_a_restart(project, 
     listening.stop()
     assert [file.name for file in heard.files] == ["A/0:100-1000"]
     assert heard.topic.lost_names == ["A/0:0-100"]
+    journal.close()
+
+
+def test_what_was_taken_in_while_the_journal_cannot_be_written_is_told_once(
+    project, tmp_path, monkeypatch
+):
+    """Its disk is full, and Spark is started again."""
+    journal = Journal(tmp_path / "journal.db", create=True)
+    ledger, pending = Ledger(journal), PendingFiles(journal)
+    inbox: queue.Queue = queue.Queue()
+    listening = Listening(project, ledger, inbox.put, once=True)
+
+    def taken_in():
+        """As the warehouse takes in what it hears."""
+        while listening.is_outdated(heard := inbox.get(timeout=PATIENCE_S)[1]):
+            pass
+        listening.heard(heard, 1000.0)
+        for file in heard.files:
+            assert pending.add("orders", file)
+            ledger.file_arrived("orders", file, 1000.0)
+        journal.flush()
+        return [file.name for file in heard.files] + heard.topic.lost_names
+
+    def full():
+        journal.behind = True
+        return False
+
+    with monkeypatch.context() as disk:
+        disk.setattr(journal, "flush", full)
+        listening.start_topics(growing(100))
+        assert taken_in() == ["A/0:0-100"]
+        listening.stop_topics()
+        listening.start_topics(growing(150, earliest=120))
+        assert taken_in() == ["A/0:120-150", "A/0:100-120"]
+        listening.forget("orders", "A/0:120-150")  # its topic was cut back meanwhile
+        ledger.file_unreadable("orders", "A/0:120-150", "vanished", 0, "it is gone", None)
+        listening.stop_topics()
+        listening.start_topics(growing(160, earliest=120))
+        assert taken_in() == ["A/0:120-160"]
+    assert journal.flush()
+    listening.stop_topics()
+    listening.start_topics(growing(170, earliest=120))
+    assert taken_in() == ["A/0:160-170"]
+    assert listening._lately == {"orders": {"A/0:160-170": True}}
+    listening.stop()
     journal.close()
 
 
