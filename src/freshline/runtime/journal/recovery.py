@@ -74,12 +74,12 @@ def recover(
 
     Args:
         project: The tables, parents first.
-        journal, ledger: Read from, and written to; the caller flushes.
+        journal, ledger: Read from, and written to.
         reloaded: Base tables that this run loads again from their feeds.
 
     Raises:
         UserError: A feed is in another folder than before.
-        PlatformError: A table's log cannot be read.
+        PlatformError: A table's log cannot be read, or the journal not be written.
     """
     asked = journal.rows("SELECT name FROM reports WHERE query IS NOT NULL")
     reopen = partial(_reopen_report, journal)
@@ -121,6 +121,13 @@ def recover(
         for name in sorted(gone)
         if not rows[name]["dropped"]
     ]
+    if not (journal.flush() or journal.damage):
+        raise PlatformError(
+            "journal",
+            f"the journal {journal.path} cannot be written",
+            rule="files that commits have loaded, and it does not know of, would be loaded again",
+            next_step="Check the disk, the room on it and the permissions.",
+        )
     return found
 
 

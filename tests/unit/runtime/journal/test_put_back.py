@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from freshline.core.errors import PlatformError
 from freshline.delta import log
 from freshline.delta.loaded import fold
 from freshline.delta.log_files import StoreLog
 from freshline.runtime.journal import recovery
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from tests.support.shop import made_shop
 
@@ -166,3 +169,24 @@ def test_a_history_with_fewer_versions_and_as_many_updates_is_another_one(shop, 
         assert shop.run_until_idle() == 0
         assert shop.executor.numbers("orders") == [1, 2, 3, 4, 5, 6, 7][: 4 + updates]
         assert shop.executor.numbers("doubled") == shop.executor.numbers("orders")
+
+
+def test_a_start_that_cannot_write_down_what_commits_have_loaded_is_refused(
+    shop, tmp_path, monkeypatch
+):
+    """The disk is full: a file that the journal does not know would be loaded again."""
+    own = journal_path(shop.project).parent
+    shutil.copytree(own, tmp_path / "own")
+    shop.file("orders", 3, [3])
+    assert shop.run_until_idle() == 0
+    put_back(tmp_path / "own", own)
+
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Journal, "_execute", full)
+        with pytest.raises(PlatformError, match=r"journal\.db cannot be written"):
+            shop.run_until_idle()
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("orders") == [1, 2, 3]
