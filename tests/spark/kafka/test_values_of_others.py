@@ -58,6 +58,9 @@ CSV: list[tuple[str | bytes | None, tuple | str]] = [
     ('11,"12,50",a', "column p: '12,50' is no DECIMAL(9,2): a comma"),
     ("12,,a,b", "it has 4 values"),
     (b"13,,caf\xe9", "no text in UTF-8"),
+    ('14,,"a\0b"', "it has quotes and a NUL"),
+    ('15,"1\0002.5",a', "it has quotes and a NUL"),
+    ("16,,a\0b", (16, None, "a\0b")),
     (None, "no value"),
 ]
 

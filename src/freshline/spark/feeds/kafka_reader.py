@@ -25,7 +25,7 @@ from freshline.core.errors import PlatformError
 from freshline.executor.offsets import Span, commit_fields, joined, parsed
 from freshline.executor.topic import Topic, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource, Project
-from freshline.project.sections.reader_options import as_feeds_are_read, option
+from freshline.project.sections.reader_options import as_feeds_are_read, csv_signs, option
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.cut_values import Dialect
 from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns
@@ -134,7 +134,9 @@ class TopicReader(FeedReader):
         columns = [F.col(f"parsed.{backquoted(f.name)}").alias(f.name) for f in exact.wide]
         flat = found.select(*columns, corrupt.alias(CORRUPT), _TEXT, _NO_TEXT, SOURCE)
         wrong = [F.col(_NO_TEXT), self._has_more_than_one(F.col(_TEXT), options)]
-        if not is_csv:
+        if is_csv:
+            wrong.append(_may_lose_a_nul(F.col(_TEXT), csv_signs(self._parsing)[1]))
+        else:
             texts = [f.name for f in schema if isinstance(f.dataType, TEXT_TYPES)]
             wrong += [_is_written_shorter(F.col(backquoted(name))) for name in texts]
             if option(self._parsing, "locale") is None:
@@ -256,6 +258,11 @@ def _is_written_shorter(value: Column) -> Column:
     text = F.col(_TEXT)
     is_json = value.rlike(r"^[\[{0-9-]") & value.rlike(r"(?:[0-9]\.?){15,}|[0-9]E|Infinity")
     return text.rlike(LONG_NUMBER) & F.coalesce(is_json & ~text.contains(value), F.lit(False))
+
+
+def _may_lose_a_nul(text: Column, quote: str) -> Column:
+    """Whether a csv record has a NUL and quotes: of quoted values from_csv leaves it out."""
+    return text.contains("\0") & text.contains(quote)
 
 
 def _has_comma(column: str) -> Column:

@@ -130,6 +130,8 @@ def _csv_reason(text: str, schema: StructType, nulls: Sequence[str], feed: Feed)
         return "it does not fit the schema"
     if NO_TEXT in text:
         return "it has bytes that are no text in UTF-8: set the feed's `options: {encoding: ...}`"
+    if feed.kind == "kafka" and "\0" in text and quote in text:
+        return "it has quotes and a NUL, which Spark leaves out of quoted values"
     try:
         lines = io.StringIO(text, newline="")
         records = list(csv.reader(lines, delimiter=separator, quotechar=quote))
