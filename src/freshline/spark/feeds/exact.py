@@ -42,6 +42,9 @@ NO_TEXT = "\ufffd"
 LONG_NUMBER = r"[:\[,]\s*-?(?:(?=[0-9]*\.)(?:[0-9]\.?){17,}|[0-9.]+[eE][+-]?[0-9]{3})"
 """Of json with a number that a double does not hold."""
 
+HUGE_NUMBER = r'[:\[,]\s*"?[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{3}'
+"""Of json with a number that has thousands of digits, or of zeros behind its point."""
+
 TEXT_TYPES = (StringType, VarcharType, CharType)
 
 _WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {
