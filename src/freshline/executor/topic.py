@@ -9,6 +9,9 @@ from typing import Protocol, runtime_checkable
 from freshline.core.errors import Place, PlatformError
 from freshline.executor.offsets import parsed
 
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The id that brokers without topic ids give to every topic: all bits 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionLook:
@@ -44,7 +47,8 @@ class TopicLook:
 def gone(name: str, look: TopicLook) -> str | None:
     """Why a range cannot be read from a topic that stands so; None where it can."""
     asked = parsed(name)
-    if asked.topic_id != look.topic_id:
+    # Brokers may begin to give ids, and while they are upgraded, they answer by turns.
+    if asked.topic_id != look.topic_id and NO_ID not in (asked.topic_id, look.topic_id):
         return "the topic was deleted; it is another one now"
     for partition, (start, to) in asked.spans.items():
         if start == to:

@@ -11,18 +11,15 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
 
 from freshline.core.errors import FreshlineError, PlatformError
 from freshline.executor.offsets import Coverage, OffsetRange, Span, parsed, sliced
 from freshline.executor.records import FeedFile
-from freshline.executor.topic import Topic, TopicLook, gone
+from freshline.executor.topic import NO_ID, Topic, TopicLook, gone
 from freshline.project.model import Feed, KafkaSource
-
-NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The id that brokers without topic ids give to every topic: all bits 0."""
 
 MOST_OFFSETS = 1_000_000
 """Of one range: an update of more would hold its track for minutes and fail as a whole."""
@@ -88,6 +85,7 @@ def refuse_another(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) ->
             next_step=f"Use brokers of Kafka 2.8 or newer, or {choice} if nobody deletes and"
             " re-creates the topic.",
         )
+    look = as_known(feed, told, look)
     if told and look.topic_id not in told:
         raise PlatformError(
             "topic-replaced",
@@ -110,6 +108,40 @@ def refuse_another(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) ->
                 next_step="Restore the topic. Where what was read is to stay,"
                 f" {choice} goes on behind it.",
             )
+
+
+def as_known(feed: Feed, told: Mapping[str, Coverage], look: TopicLook) -> TopicLook:
+    """A look, under the id by which a table knows the topic.
+
+    Brokers before Kafka 2.8 give no id. When they are upgraded, it is the same topic that has one
+    then, and while that goes on, each look may ask another broker. Were it taken for a new topic,
+    all of it would be read again. Where it was made again, its end tells, as among brokers that
+    give no ids at all.
+
+    Args:
+        feed: Of kind kafka.
+        told: What a table was told of, by the topic's id.
+        look: The topic now.
+
+    Raises:
+        PlatformError: It has no id now, and the table has read several topics of the name
+            (``topic-without-id``).
+    """
+    if NO_ID not in (look.topic_id, *told):
+        return look
+    if len(told) == 1:
+        return replace(look, topic_id=next(iter(told)))
+    if told and look.topic_id == NO_ID:
+        assert isinstance(feed.settings, KafkaSource)
+        raise PlatformError(
+            "topic-without-id",
+            f"the brokers of feed {feed.name} give topic {feed.settings.topic} no id",
+            where=feed.place,
+            rule=f"a table has read {len(told)} topics of this name, and which of them it is cannot"
+            " be told",
+            next_step="Use brokers of Kafka 2.8 or newer; while they are upgraded, wait.",
+        )
+    return look
 
 
 class TopicListing:
@@ -184,11 +216,12 @@ class TopicListing:
             forgotten = self._forgotten.popleft()
             if forgotten.topic_id in self._told:
                 self._told[forgotten.topic_id].remove(forgotten)
+        if self._source.on_new_topic == "refuse":
+            refuse_another(self.feed, self._told, look)
+        look = as_known(self.feed, self._told, look)
         news = TopicNews(look)
         begins = not self._told
         unknown = look.topic_id not in self._told
-        if self._source.on_new_topic == "refuse":
-            refuse_another(self.feed, self._told, look)
         if unknown and not begins:
             news.notices.append(
                 f"feed {self.feed.name}: topic {self._source.topic} was deleted and created again;"

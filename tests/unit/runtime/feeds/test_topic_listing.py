@@ -8,10 +8,10 @@ import pytest
 
 from freshline.core.errors import Place, PlatformError
 from freshline.executor.offsets import OffsetRange
-from freshline.executor.topic import PartitionLook, TopicLook, TopicMissingError, gone
+from freshline.executor.topic import NO_ID, PartitionLook, TopicLook, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource
 from freshline.runtime.feeds import topics
-from freshline.runtime.feeds.topics import NO_ID, TopicListing
+from freshline.runtime.feeds.topics import TopicListing
 
 NOW_S = 1000.0
 
@@ -196,6 +196,41 @@ def test_brokers_that_give_no_ids_are_refused_at_once():
     assert told(chosen.news(NOW_S)) == [(f"{NO_ID}/0:0-4", 3.0)]
 
 
+@pytest.mark.parametrize(("before", "now"), [(NO_ID, "B"), ("B", NO_ID)])
+def test_a_topic_is_the_same_when_its_brokers_begin_to_give_ids(before, now):
+    """While they are upgraded, they answer by turns."""
+    topic = Scripted(12, 5, topic_id=now)
+    looked = listing(topic, [f"{before}/0:0-9,1:0-5"], on_new_topic="read")
+    names = [file.name for file in looked.news(NOW_S).files]
+    topic.now = dataclasses.replace(topic.now, topic_id=before)
+    topic.stands(p0=(0, 13), p1=(0, 5))
+    names += [file.name for file in looked.news(NOW_S).files]
+    assert names == [f"{before}/0:9-12", f"{before}/0:12-13"]
+    topic.now = dataclasses.replace(topic.now, topic_id=now)
+    assert looked.exists(names[0])
+    again = listing(topic, [f"{before}/0:0-9,1:0-5", *names], on_new_topic="read")
+    news = again.news(NOW_S)
+    assert (news.files, news.notices, news.id) == ([], [], before)
+
+
+def test_a_topic_that_has_an_id_now_and_ends_earlier_is_refused():
+    looked = listing(Scripted(4, topic_id="B"), [f"{NO_ID}/0:0-9"])
+    assert refused(looked).startswith("[topic-cut-back]")
+    assert told(listing(Scripted(12, topic_id="B"), [f"{NO_ID}/0:0-9"]).news(NOW_S)) == [
+        (f"{NO_ID}/0:9-12", 11.0)
+    ]
+
+
+def test_which_of_several_topics_has_no_id_now_is_not_guessed():
+    for known in (["A/0:0-9", "B/0:0-3"], [f"{NO_ID}/0:0-9", "B/0:0-3"]):
+        looked = listing(Scripted(12, topic_id=NO_ID), known, on_new_topic="read")
+        assert refused(looked) == (
+            "[topic-without-id] freshline.yml:3: the brokers of feed f give topic orders no id;"
+            " a table has read 2 topics of this name, and which of them it is cannot be told. Use"
+            " brokers of Kafka 2.8 or newer; while they are upgraded, wait."
+        )
+
+
 def test_a_topic_made_again_and_still_empty_is_told_of_once():
     looked = listing(Scripted(0, topic_id="B"), ["A/0:0-9"], newest_s=8.0, on_new_topic="read")
     assert told(looked.news(NOW_S)) == [("B/0:0-0", 8.0)]
@@ -263,3 +298,4 @@ def test_why_a_range_cannot_be_read(spans, why):
     look = TopicLook("A", {0: PartitionLook(2, 8)})
     assert gone(OffsetRange("A", spans).name, look) == why
     assert gone(OffsetRange("B", spans).name, look) is not None
+    assert gone(OffsetRange(NO_ID, spans).name, look) == why
