@@ -202,7 +202,8 @@ def sliced(spans: Mapping[int, Span], most: int) -> list[dict[int, Span]]:
     """Cut spans into pieces of about ``most`` offsets, oldest first.
 
     Each piece has its share of every partition, so that pieces follow each other in time.
-    The first has every partition, empty ones too; together they are ``spans``.
+    The first has every partition, empty ones too, and the first offset of each; together they
+    are ``spans``.
     """
     total = sum(to - start for start, to in spans.values())
     count = max(1, -(-total // most))
@@ -210,8 +211,8 @@ def sliced(spans: Mapping[int, Span], most: int) -> list[dict[int, Span]]:
     for index in range(count):
         piece = {}
         for partition, (start, to) in spans.items():
-            low = start + (to - start) * index // count
-            high = start + (to - start) * (index + 1) // count
+            low = to - (to - start) * (count - index) // count
+            high = to - (to - start) * (count - index - 1) // count
             if low < high or index == 0:
                 piece[partition] = (low, high)
         if piece:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
@@ -273,7 +273,7 @@ class TopicListing:
         for layer in zip_longest(*left.values()):
             spans = {p: span for p, span in zip(left, layer, strict=True) if span is not None}
             pieces += [OffsetRange(look.topic_id, each) for each in sliced(spans, MOST_OFFSETS)]
-        stamps = [self._stamp_s(piece, look) for piece in pieces]
+        stamps = self._stamps(pieces, look)
         from_the_first = not self._told and self._source.starting == "earliest"
         if from_the_first and all(stamp_s is None for stamp_s in stamps):
             return  # nothing but aborted transactions: the first record will tell a time
@@ -290,24 +290,46 @@ class TopicListing:
             self._newest_s = at_s if self._newest_s is None else max(at_s, self._newest_s)
             self._tell(piece)
 
-    def _stamp_s(self, piece: OffsetRange, look: TopicLook) -> float | None:
-        """The greatest timestamp of the records; None where there are none.
+    def _stamps(self, pieces: Sequence[OffsetRange], look: TopicLook) -> list[float | None]:
+        """To which time each of the pieces brings the table; None where it brings no freshness.
+
+        The last one brings it to the greatest timestamp of all their records. What goes on in a
+        partition behind another one is not older than its last record there, where timestamps do
+        not go back: of these last records the oldest counts.
 
         The broker tells the greatest of a whole partition and its offset. Where that lies
         outside, the last record's is taken: the greatest, where timestamps do not go back.
         So it is where that is the last offset: the mark that ends a transaction has a
         timestamp too, the broker's, and is no record.
         """
-        stamps = []
-        for partition, (start, to) in piece.spans.items():
-            if start == to:
-                continue
-            there = look.partitions[partition]
-            if there.newest_offset is not None and start <= there.newest_offset < to - 1:
-                stamps.append(there.newest_s)
+        ends = {p: to for each in pieces for p, (start, to) in each.spans.items() if start < to}
+        at: dict[int, int] = {}
+        reached: dict[int, float] = {}
+        greatest: float | None = None
+        stamps: list[float | None] = []
+        for piece in pieces:
+            for partition, (start, to) in piece.spans.items():
+                if start == to:
+                    continue
+                there, at[partition] = look.partitions[partition], to
+                found = []
+                if there.newest_offset is not None and start <= there.newest_offset < to - 1:
+                    found.append(there.newest_s)
+                if not found or to < ends[partition]:
+                    last_s = self._topic.last_record_s(partition, start, to)
+                    found.append(last_s)
+                    if last_s is not None:
+                        reached[partition] = last_s
+                told_s = [each for each in (*found, greatest) if each is not None]
+                greatest = max(told_s, default=None)
+            going_on = [p for p, end in ends.items() if at.get(p) != end]
+            if not going_on:
+                stamps.append(greatest)
+            elif all(p in reached for p in going_on):
+                stamps.append(min(reached[p] for p in going_on))
             else:
-                stamps.append(self._topic.last_record_s(partition, start, to))
-        return max((each for each in stamps if each is not None), default=None)
+                stamps.append(None)
+        return stamps
 
     def _tell(self, told: OffsetRange) -> None:
         self._told.setdefault(told.topic_id, Coverage()).add(told)

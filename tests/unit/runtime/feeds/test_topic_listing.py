@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from freshline.core.errors import Place, PlatformError
-from freshline.executor.offsets import OffsetRange
+from freshline.executor.offsets import OffsetRange, parsed
 from freshline.executor.topic import NO_ID, PartitionLook, TopicLook, TopicMissingError, gone
 from freshline.project.model import Feed, KafkaSource
 from freshline.runtime.feeds import topics
@@ -249,9 +249,53 @@ def test_a_topic_cut_back_is_said_once():
 
 
 def test_a_backlog_is_told_in_slices(monkeypatch):
+    """The first claims no time of which the second has a record: record 1 of partition 1."""
     monkeypatch.setattr(topics, "MOST_OFFSETS", 4)
     news = listing(Scripted(6, 2)).news(NOW_S)
-    assert told(news) == [("A/0:0-3,1:0-1", 2.0), ("A/0:3-6,1:1-2", 5.0)]
+    assert told(news) == [("A/0:0-3,1:0-1", 0.0), ("A/0:3-6,1:1-2", 5.0)]
+
+
+class Stamped(Scripted):
+    """A topic whose records have timestamps of their own."""
+
+    def __init__(self, *stamps):
+        super().__init__(*map(len, stamps))
+        self.stamps = stamps
+
+    def last_record_s(self, partition, start, to):
+        there = [each for each in self.stamps[partition][start:to] if each is not None]
+        return there[-1] if there else None
+
+
+MINUTES = [60.0 * n for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("stamps", "known"),
+    [
+        ((MINUTES, [3540.0 + n for n in range(60)]), []),
+        ((MINUTES, [3000.0, 3300.0]), []),
+        ((MINUTES, [10.0]), []),
+        ((MINUTES, [None] * 50 + [1000.0 + n for n in range(30)]), []),
+        # Layers of gaps: between what is known, and behind it.
+        ((MINUTES, [30.0 + each for each in MINUTES]), ["A/0:7-9,1:30-31", "A/0:30-33"]),
+    ],
+)
+def test_a_slice_claims_no_time_of_which_a_later_one_has_records(monkeypatch, stamps, known):
+    monkeypatch.setattr(topics, "MOST_OFFSETS", 30)
+    files = listing(Stamped(*stamps), known, newest_s=0.0).news(NOW_S).files
+    assert len(files) > 2
+    for place, file in enumerate(files[:-1]):
+        left = [
+            stamp_s
+            for later in files[place + 1 :]
+            for partition, span in parsed(later.name).spans.items()
+            for stamp_s in stamps[partition][slice(*span)]
+            if stamp_s is not None
+        ]
+        assert file.timestamp_s <= min(left), file
+    assert files[-1].timestamp_s == max(each for two in stamps for each in two if each is not None)
+    assert [file.timestamp_s for file in files] == sorted(file.timestamp_s for file in files)
 
 
 def test_ranges_without_records_bring_no_freshness(monkeypatch):
