@@ -169,6 +169,12 @@ class TopicListing:
         self.feed = feed
         self.table = table
         self._source = feed.settings
+        starting = feed.settings.starting
+        self._since_s = (
+            None
+            if starting in ("latest", "earliest")
+            else datetime.fromisoformat(starting).timestamp()
+        )
         self._topic = topic
         self._told: dict[str, Coverage] = {}
         self._forgotten: deque[OffsetRange] = deque()
@@ -222,6 +228,8 @@ class TopicListing:
         news = TopicNews(look)
         begins = not self._told
         unknown = look.topic_id not in self._told
+        if begins and self._since_s is not None and now_s < self._since_s:
+            return news  # where that moment lies, nobody can tell before it comes
         if unknown and not begins:
             news.notices.append(
                 f"feed {self.feed.name}: topic {self._source.topic} was deleted and created again;"
@@ -260,9 +268,8 @@ class TopicListing:
             if partition in self._floors:
                 continue  # the first look of this run decides
             self._floors[partition] = there.end if starting == "latest" else there.earliest
-        if starting not in ("latest", "earliest"):
-            since_s = datetime.fromisoformat(starting).timestamp()
-            self._floors = self._topic.offsets_since(since_s, look)
+        if self._since_s is not None:
+            self._floors = self._topic.offsets_since(self._since_s, look)
         return self._floors
 
     def _ranges(

@@ -85,6 +85,15 @@ def test_a_moment_is_looked_up():
     assert told(looked.news(NOW_S)) == [("A/0:4-7,1:2-2", 6.0)]
 
 
+def test_a_moment_that_is_to_come_is_waited_for():
+    """Where records of that moment begin is not known before."""
+    topic = Scripted(7, 2)
+    looked = listing(topic, starting="1970-01-01T00:00:09+00:00")
+    assert told(looked.news(8.0)) == []
+    topic.stands(p0=(0, 12), p1=(0, 2))
+    assert told(looked.news(9.0)) == [("A/0:9-12,1:2-2", 11.0)]
+
+
 def test_a_restart_goes_on_where_names_end_and_fills_what_is_missing_between():
     looked = listing(Scripted(9), ["A/0:0-2", "A/0:5-6"], newest_s=5.0)
     assert told(looked.news(NOW_S)) == [("A/0:2-5", 4.0), ("A/0:6-9", 8.0)]
