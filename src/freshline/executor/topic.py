@@ -22,12 +22,15 @@ class PartitionLook:
         end: Behind the last one; with read_committed, where no transaction is open below.
         newest_offset, newest_s: Offset and timestamp of the record with the greatest
             timestamp; None where there is no record, or the broker cannot tell.
+        held_s: The timestamp of the first record that an open transaction holds back, its own or
+            one behind it; None where there is none, or it is read too.
     """
 
     earliest: int
     end: int
     newest_offset: int | None = None
     newest_s: float | None = None
+    held_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

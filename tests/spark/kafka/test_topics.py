@@ -64,6 +64,27 @@ def test_an_open_transaction_is_waited_for(shop):
     assert shop.ids() == [0, 1, 2]
 
 
+def test_a_table_is_no_fresher_than_what_an_open_transaction_holds_back(shop):
+    """Others write behind it, without transactions: their records are safe, and cannot be read."""
+    shop.broker.make_topic(shop.topic, 2)
+    shop.send(2)
+    producer = shop.broker.producer(transactional_id=shop.topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    shop.put(producer, json.dumps({"id": shop.next_id}))
+    producer.flush()
+    shop.next_id += 1
+    shop.send(1)
+    shop.next_id = 100
+    shop.send(1, partition=1)
+    shop.load()
+    assert shop.ids() == [0, 1, 100]
+    assert shop.status().tables[0].freshness_s == BASE_S + 2 - 0.001
+    producer.commit_transaction()
+    shop.load()
+    assert shop.ids() == [0, 1, 2, 3, 100]
+
+
 def test_compacted_records_leave_gaps(shop):
     settings = {"cleanup_policy": "compact", "segment_ms": "100", "max_compaction_lag_ms": "100"}
     shop.broker.make_topic(shop.topic, 1, min_cleanable_dirty_ratio="0.001", **settings)

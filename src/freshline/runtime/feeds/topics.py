@@ -8,6 +8,7 @@ that is said, and counted.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,9 @@ from freshline.project.model import Feed, KafkaSource
 
 MOST_OFFSETS = 1_000_000
 """Of one range: an update of more would hold its track for minutes and fail as a whole."""
+
+_BEFORE_S = 0.001
+"""Kafka's timestamps count milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class TopicListing:
         self._forgotten: deque[OffsetRange] = deque()
         self._lock = threading.Lock()
         self._newest_s = newest_s
+        self._capped_s: float | None = None
+        """What would have been claimed, but for an open transaction: once that has ended, it is."""
         self._floors: dict[int, int] = {}
         self._cut_back: dict[int, int] = {}
         # First of all: what was left of them may have been told again, under names of its own.
@@ -289,10 +295,17 @@ class TopicListing:
         known_s = self._newest_s
         if known_s is None:
             known_s = next((each for each in stamps if each is not None), None)
+        # What an open transaction holds back comes later, and may be older than all of this.
+        held_s = [each.held_s for each in look.partitions.values() if each.held_s is not None]
+        most_s = min(held_s, default=math.inf) - _BEFORE_S
+        if pieces and self._capped_s is not None:
+            stamps[-1] = max(each for each in (stamps[-1], self._capped_s) if each is not None)
         for piece, stamp_s in zip(pieces, stamps, strict=True):
             if stamp_s is not None:
                 known_s = stamp_s
-            at_s = round(now_s if known_s is None else known_s, 6)
+            wanted_s = now_s if known_s is None else known_s
+            at_s = round(min(most_s, wanted_s), 6)
+            self._capped_s = wanted_s if wanted_s > most_s else None
             news.files.append(FeedFile(piece.name, 0, at_s, at_s))
             self._newest_s = at_s if self._newest_s is None else max(at_s, self._newest_s)
             self._tell(piece)

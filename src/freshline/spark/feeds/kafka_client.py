@@ -22,12 +22,14 @@ from freshline.spark.engine.jvm import named
 _ADMIN = "org.apache.kafka.clients.admin"
 _PATIENCE_MS = 10_000
 _POLL_MS = 2_000
+_PEEKED_BYTES = 65_536
 _STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 T = TypeVar("T")
 
 READ_COMMITTED = "read_committed"
+READ_UNCOMMITTED = "read_uncommitted"
 
 
 def client_settings(feed: Feed) -> dict[str, str]:
@@ -50,7 +52,7 @@ class JvmTopic:
     """One feed's topic; see :class:`freshline.executor.topic.Topic`.
 
     Connects when it is first asked. Admin clients may be shared by threads, consumers may
-    not: the consumer is made only where a record has to be read for its timestamp.
+    not: they are made only where a record has to be read for its timestamp.
 
     Args:
         session: Whose JVM has Kafka's classes.
@@ -65,6 +67,10 @@ class JvmTopic:
         self._settings = client_settings(feed)
         self._admin: Any = None
         self._consumer: Any = None
+        self._peeking: Any = None
+        """A consumer that reads what open transactions hold back."""
+        self._held: dict[tuple[str, int], tuple[int, float]] = {}
+        """Of each partition that has such: its end, and the timestamp of the record there."""
         self._lock = threading.RLock()
         self._newest: dict[tuple[str, int], tuple[int, int | None, float | None]] = {}
         self._tells_newest = True
@@ -114,7 +120,10 @@ class JvmTopic:
         partitions = [int(each.partition()) for each in description.partitions()]
         specs = f"{_ADMIN}.OffsetSpec"
         earliest = self._listed(dict.fromkeys(partitions, self._class(f"{specs}.earliest")()))
+        # Before the ends: else a record that comes between the two would seem to be held back.
+        written = self._written(partitions)
         ends = self._listed(dict.fromkeys(partitions, self._class(f"{specs}.latest")()))
+        held = self._held_back(topic_id, written, ends)
         moved = [
             partition
             for partition in partitions
@@ -133,10 +142,36 @@ class JvmTopic:
                     earliest[partition][0],
                     ends[partition][0],
                     *self._newest.get((topic_id, partition), (0, None, None))[1:],
+                    held_s=held.get(partition),
                 )
                 for partition in partitions
             },
         )
+
+    def _written(self, partitions: list[int]) -> dict[int, tuple[int, int]]:
+        """Behind the last record of each partition, readable or not; nothing where all are."""
+        if self._settings["isolation.level"].lower() != READ_COMMITTED:
+            return {}
+        latest = self._class(f"{_ADMIN}.OffsetSpec.latest")()
+        return self._listed(dict.fromkeys(partitions, latest), READ_UNCOMMITTED)
+
+    def _held_back(
+        self,
+        topic_id: str,
+        written: Mapping[int, tuple[int, int]],
+        ends: Mapping[int, tuple[int, int]],
+    ) -> dict[int, float]:
+        """The timestamp of the first record that cannot be read yet, where there is one."""
+        held = {
+            (topic_id, partition): ends[partition][0]
+            for partition, (end, _) in written.items()
+            if end > ends[partition][0]
+        }
+        self._held = {key: known for key, known in self._held.items() if held.get(key) == known[0]}
+        asked = {key[1]: end for key, end in held.items() if key not in self._held}
+        for partition, at_s in self._first_stamps(asked).items() if asked else ():
+            self._held[topic_id, partition] = (asked[partition], at_s)
+        return {key[1]: at_s for key, (_, at_s) in self._held.items()}
 
     def _listed_newest(self, partitions: list[int]) -> dict[int, tuple[int, int]]:
         """Offset and timestamp of the newest record; nothing from brokers older than 3.0."""
@@ -151,13 +186,15 @@ class JvmTopic:
             self._tells_newest = False
             return {}
 
-    def _listed(self, specs: Mapping[int, Any]) -> dict[int, tuple[int, int]]:
+    def _listed(
+        self, specs: Mapping[int, Any], isolation: str | None = None
+    ) -> dict[int, tuple[int, int]]:
         """Offset and timestamp (milliseconds) of each partition, as the specs ask."""
         asked = self._class("java.util.HashMap")()
         for partition, spec in specs.items():
             asked.put(self._partition(partition), spec)
         level = self._class("org.apache.kafka.common.IsolationLevel.valueOf")(
-            self._settings["isolation.level"].upper()
+            (isolation or self._settings["isolation.level"]).upper()
         )
         options = self._class(f"{_ADMIN}.ListOffsetsOptions")(level)
         found = self._client().listOffsets(asked, options).all().get()
@@ -176,15 +213,7 @@ class JvmTopic:
 
     def _read_stamp(self, partition: int, start: int, to: int) -> float | None:
         if self._consumer is None:
-            more = {
-                "key.deserializer": _BYTES,
-                "value.deserializer": _BYTES,
-                "enable.auto.commit": "false",
-                "allow.auto.create.topics": "false",
-                "auto.offset.reset": "none",
-            }
-            consumer = self._class("org.apache.kafka.clients.consumer.KafkaConsumer")
-            self._consumer = consumer(self._map(more))
+            self._consumer = self._new_consumer({})
         key = self._partition(partition)
         self._consumer.assign([key])
         wait = self._class("java.time.Duration.ofMillis")(_POLL_MS)
@@ -204,6 +233,43 @@ class JvmTopic:
             if offset == start:
                 break
         return None
+
+    def _first_stamps(self, offsets: Mapping[int, int]) -> dict[int, float]:
+        """The timestamp of the first record of each partition from an offset on."""
+        if self._peeking is None:
+            self._peeking = self._new_consumer(
+                {
+                    "isolation.level": READ_UNCOMMITTED,
+                    "max.poll.records": "1",
+                    "max.partition.fetch.bytes": str(_PEEKED_BYTES),
+                }
+            )
+        keys = {partition: self._partition(partition) for partition in offsets}
+        self._peeking.assign(list(keys.values()))
+        for partition, offset in offsets.items():
+            self._peeking.seek(keys[partition], offset)
+        wait = self._class("java.time.Duration.ofMillis")(_POLL_MS)
+        found: dict[int, float] = {}
+        end_s = time.monotonic() + _POLL_MS / 1000.0
+        while len(found) < len(keys) and time.monotonic() < end_s:
+            records = self._peeking.poll(wait).iterator()
+            while records.hasNext():
+                record = records.next()
+                partition = int(record.partition())
+                found[partition] = int(record.timestamp()) / 1000.0
+                self._peeking.pause([keys[partition]])
+        return {partition: at_s for partition, at_s in found.items() if at_s >= 0}
+
+    def _new_consumer(self, more: Mapping[str, str]) -> Any:
+        settings = {
+            "key.deserializer": _BYTES,
+            "value.deserializer": _BYTES,
+            "enable.auto.commit": "false",
+            "allow.auto.create.topics": "false",
+            "auto.offset.reset": "none",
+        }
+        consumer = self._class("org.apache.kafka.clients.consumer.KafkaConsumer")
+        return consumer(self._map(settings | dict(more)))
 
     # ---- common ----
 

@@ -307,6 +307,18 @@ def test_a_slice_claims_no_time_of_which_a_later_one_has_records(monkeypatch, st
     assert [file.timestamp_s for file in files] == sorted(file.timestamp_s for file in files)
 
 
+def test_what_an_open_transaction_holds_back_is_not_claimed():
+    topic = Scripted(2, 9)
+    looked = listing(topic)
+    held = {0: PartitionLook(0, 2, held_s=2.0), 1: PartitionLook(0, 9)}
+    topic.now = dataclasses.replace(topic.now, partitions=held)
+    assert told(looked.news(NOW_S)) == [("A/0:0-2,1:0-9", 1.999)]
+    topic.stands(p0=(0, 5), p1=(0, 9))
+    assert told(looked.news(NOW_S)) == [("A/0:2-5", 8.0)]  # now all is there up to record 8
+    topic.stands(p0=(0, 6), p1=(0, 9))
+    assert told(looked.news(NOW_S)) == [("A/0:5-6", 5.0)]
+
+
 def test_ranges_without_records_bring_no_freshness(monkeypatch):
     topic = Scripted(3)
     looked = listing(topic)
