@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from freshline.delta.loaded import folded
-from freshline.delta.log import commit_at, last_commit
+from freshline.delta.log import commit_at, last_commit, last_update
 from freshline.delta.log import version as newest_version
 from freshline.project.model import Project, TableDef
 
@@ -48,9 +48,9 @@ def state_needed_since_s(project: Project, path: str, version: int, now_s: float
     return None if needed_s is None else min(needed_s, now_s - project.maintenance.retention_s)
 
 
-def log_kept_since_s(project: Project, now_s: float) -> float:
+def log_kept_since_s(project: Project, path: str, now_s: float) -> float:
     """Commits of a table that no other reads, made before this moment, are needed by nobody."""
-    return now_s - project.maintenance.retention_s - DAY_S
+    return _with_ours_s(path, now_s - project.maintenance.retention_s - DAY_S)
 
 
 def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float | None:
@@ -62,8 +62,8 @@ def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float
         PlatformError: A log cannot be read.
     """
     kept_s = max(project.maintenance.retention_s, _of_reports_s(project, table))
-    since_s = now_s - kept_s - DAY_S
     path = project.table_path(table.name)
+    since_s = _with_ours_s(path, now_s - kept_s - DAY_S)
     for pin in _pins(project, table):
         commit = commit_at(path, max(0, pin - _LOG_BEFORE))
         if commit is None:
@@ -76,6 +76,17 @@ def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float
             return None
         since_s = min(since_s, commit.timestamp_s - _MARGIN_S)
     return since_s
+
+
+def _with_ours_s(path: str, since_s: float) -> float:
+    """That moment, or an earlier one: our last update stays, however much others commit behind it.
+
+    It says what the table is made of, and the number of the next update follows from it. Commits
+    of compactions and fences carry that on, but what others did just before them is known only by
+    the update in front.
+    """
+    last = last_update(path) or last_commit(path)
+    return since_s if last is None else min(since_s, last.timestamp_s - _MARGIN_S)
 
 
 def _pins(project: Project, table: TableDef) -> Iterator[int]:

@@ -142,6 +142,27 @@ def of_others(
     )
 
 
+def last_number(table: TableDef, path: str, commit: CommitRecord | None, noted: int) -> int:
+    """The number of a table's last update, also where its commit is gone from the log.
+
+    Delta knows it for ever, and takes an update of the same or a smaller number for one that was
+    committed already.
+
+    Args:
+        table: Any of a project.
+        path: Where it is.
+        commit: Its newest commit of ours.
+        noted: The number in the journal, for a table that delta-rs cannot read.
+
+    Raises:
+        PlatformError: The log cannot be read.
+    """
+    if commit is not None or version(path) is None:
+        return 0 if commit is None else commit.update
+    known = last_transaction(path, application(table.name))
+    return noted if known is None else known
+
+
 def _by_our_update(
     table: TableDef, path: str, made: CommitRecord, feed_kind: str
 ) -> PlatformError | None:

@@ -14,6 +14,7 @@ from freshline.delta.log import same_rows
 from freshline.delta.retention import (
     DAY_S,
     files_needed_since_s,
+    log_kept_since_s,
     log_needed_since_s,
     state_needed_since_s,
 )
@@ -120,6 +121,19 @@ def test_commits_are_kept_for_the_retention_for_slow_children_and_until_they_are
     commit(deeper, "above", 0, 70, {"slow": 100})
     # Eighty versions more: what the child's version is read from.
     assert log_needed_since_s(deeper, deeper.table("slow"), NOW_S) == 50 * DAY_S - HOUR_S
+
+
+def test_our_last_update_stays_in_the_log_however_much_others_commit_behind_it(shop):
+    commit(shop, "slow", 0, 39)
+    commit(shop, "slow", 1, 40)
+    commit(shop, "slow", 2, 41, strategy="compact")
+    for version in range(3, 60):
+        log = Path(shop.table_path("slow")) / "_delta_log"
+        info = {"timestamp": (39 + version) * DAY_S * 1000, "operation": "OPTIMIZE"}
+        (log / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
+    kept_s = 40 * DAY_S - HOUR_S
+    assert log_needed_since_s(shop, shop.table("slow"), NOW_S) == kept_s
+    assert log_kept_since_s(shop, shop.table_path("slow"), NOW_S) == kept_s
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from freshline.delta.log import (
 )
 from freshline.delta.log import version as newest_version
 from freshline.delta.metadata import loaded_names
-from freshline.delta.standing import rows_changed
+from freshline.delta.standing import last_number, rows_changed
 from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
@@ -323,7 +323,7 @@ def _repair(
         forget_overtaken(journal, table.name, taken)
     ledger.table_restored(
         table.name,
-        there,
+        last_number(table, project.table_path(table.name), commit, known),
         commit.version if commit else None,
         seconds(commit.metadata["to"]) if commit else None,
         json.dumps(commit.metadata.get("parents", {}) if commit else {}),
@@ -469,7 +469,7 @@ def _restored(
     *,
     stale: bool,
 ) -> TableRestored:
-    late_s = 0.0
+    late_s, path = 0.0, project.table_path(table.name)
     if commit is not None and table.kind == "derived":
         pins: Mapping[str, Any] = commit.metadata.get("parents", {})
         others = put_back(project, commit.metadata)
@@ -485,7 +485,7 @@ def _restored(
         table.name,
         seconds(commit.metadata["to"]) if commit else None,
         stands[table.name],
-        int(commit.metadata["update"]) if commit else 0,
+        last_number(table, path, commit, row["number"] if row else 0),
         row["alpha_s"] if row else None,
         row["beta"] if row else None,
         late_s,

@@ -84,7 +84,7 @@ def vacuum(
                 rejected = project.table_path(rejected_name(table.name))
                 since_s = now_s - min(project.maintenance.retention_s, _TOMBSTONES_S)
                 _remove(session, rejected, since_s, now_s)
-                _forget(session, rejected, log_kept_since_s(project, now_s), now_s)
+                _forget(session, rejected, log_kept_since_s(project, rejected, now_s), now_s)
         remove_given_up(project, table.name, dict(_states(last.metadata)), now_s)
         remove_of_others(project, now_s)
         _forget(session, path, log_needed_since_s(project, table, now_s), now_s)
