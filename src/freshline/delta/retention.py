@@ -17,6 +17,9 @@ from freshline.project.model import Project, TableDef
 
 DAY_S = 86_400.0
 
+KNOWN_S = 7 * DAY_S
+"""So long Delta by itself knows which files a table no longer has."""
+
 _MARGIN_S = 3600.0
 """Files of a commit are written, and marked as removed, a while before it is made."""
 
@@ -43,9 +46,13 @@ def files_needed_since_s(project: Project, table: TableDef, now_s: float) -> flo
 
 
 def state_needed_since_s(project: Project, path: str, version: int, now_s: float) -> float | None:
-    """The same for a merging state, of which the view's last commit names one version."""
+    """The same for a merging state, of which the view's last commit names one version.
+
+    Nobody reads an older one, so a longer retention than Delta knows of by itself is not for it.
+    """
     needed_s = _left_s(path, version)
-    return None if needed_s is None else min(needed_s, now_s - project.maintenance.retention_s)
+    kept_s = min(project.maintenance.retention_s, KNOWN_S)
+    return None if needed_s is None else min(needed_s, now_s - kept_s)
 
 
 def log_kept_since_s(project: Project, path: str, now_s: float) -> float:

@@ -153,3 +153,14 @@ def test_versions_have_the_same_rows_where_only_compactions_lie_between(
     for version, strategy in enumerate(strategies):
         commit(shop, "orders", version, 50 + version, strategy=strategy)
     assert same_rows(shop.table_path("orders"), older, newer) is same
+
+
+@pytest.mark.parametrize(("retention_days", "kept_days"), [(2, 2), (7, 7), (40, 7)])
+def test_a_state_is_kept_no_longer_than_delta_knows_what_became_of_its_files(
+    shop, retention_days, kept_days
+):
+    settings = MaintenanceSettings(retention_s=retention_days * DAY_S)
+    project = dataclasses.replace(shop, maintenance=settings)
+    commit(project, "_freshline/state/slow/p0", 0, 50)
+    path = f"{project.own_path}/state/slow/p0"
+    assert state_needed_since_s(project, path, 0, NOW_S) == NOW_S - kept_days * DAY_S

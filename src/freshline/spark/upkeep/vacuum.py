@@ -21,6 +21,7 @@ from freshline.delta.loaded import fold
 from freshline.delta.log import last_commit
 from freshline.delta.rejected import forget_rejected
 from freshline.delta.retention import (
+    KNOWN_S,
     files_needed_since_s,
     log_kept_since_s,
     log_needed_since_s,
@@ -44,8 +45,6 @@ _ASKED_ELSEWHERE = (
 )
 _SLACK_S = 60.0
 _HOUR_MS = 3_600_000
-_TOMBSTONES_S = 7 * 86_400.0
-"""So long Delta knows which files a table of rejected rows no longer has."""
 
 
 def vacuum(
@@ -82,7 +81,7 @@ def vacuum(
             fold(project, table.name)
             if forget_rejected(project, table.name, now_s):
                 rejected = project.table_path(rejected_name(table.name))
-                since_s = now_s - min(project.maintenance.retention_s, _TOMBSTONES_S)
+                since_s = now_s - min(project.maintenance.retention_s, KNOWN_S)
                 _remove(session, rejected, since_s, now_s)
                 _forget(session, rejected, log_kept_since_s(project, rejected, now_s), now_s)
         remove_given_up(project, table.name, dict(_states(last.metadata)), now_s)
