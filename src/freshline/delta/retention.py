@@ -17,8 +17,12 @@ from freshline.project.model import Project, TableDef
 
 DAY_S = 86_400.0
 
+KNOWN = "delta.deletedFileRetentionDuration"
 KNOWN_S = 7 * DAY_S
-"""So long Delta by itself knows which files a table no longer has."""
+"""So long Delta knows which files a table no longer has, unless its property says otherwise."""
+
+UNRECORDED = "unrecorded"
+"""Code of a VACUUM that removed nothing: so long back Delta does not know of removed files."""
 
 _MARGIN_S = 3600.0
 """Files of a commit are written, and marked as removed, a while before it is made."""
@@ -36,13 +40,18 @@ def files_needed_since_s(project: Project, table: TableDef, now_s: float) -> flo
     Raises:
         PlatformError: A log cannot be read.
     """
-    since_s = now_s - max(project.maintenance.retention_s, _of_reports_s(project, table))
+    since_s = now_s - versions_kept_s(project, table)
     for pin in _pins(project, table):
         needed_s = _left_s(project.table_path(table.name), pin)
         if needed_s is None:
             return None
         since_s = min(since_s, needed_s)
     return since_s
+
+
+def versions_kept_s(project: Project, table: TableDef) -> float:
+    """How long each version of a table can be read, whatever its children do."""
+    return max(project.maintenance.retention_s, _of_reports_s(project, table))
 
 
 def state_needed_since_s(project: Project, path: str, version: int, now_s: float) -> float | None:
@@ -68,9 +77,8 @@ def log_needed_since_s(project: Project, table: TableDef, now_s: float) -> float
     Raises:
         PlatformError: A log cannot be read.
     """
-    kept_s = max(project.maintenance.retention_s, _of_reports_s(project, table))
     path = project.table_path(table.name)
-    since_s = _with_ours_s(path, now_s - kept_s - DAY_S)
+    since_s = _with_ours_s(path, now_s - versions_kept_s(project, table) - DAY_S)
     for pin in _pins(project, table):
         commit = commit_at(path, max(0, pin - _LOG_BEFORE))
         if commit is None:

@@ -14,6 +14,7 @@ from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, UpdateFailed, UpkeepOffered
 from freshline.core.model import Table
 from freshline.core.scheduler import Scheduler
+from freshline.delta.retention import UNRECORDED
 from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import Executor
 from freshline.project.model import Project
@@ -134,6 +135,11 @@ class Maintenance:
         self._gave_way.discard(command.table)
         if command.upkeep == VACUUM:
             self._vacuumed_s[command.table] = now_s
+            if outcome.result is not None and outcome.result.code == UNRECORDED:
+                self._hears.notice(
+                    f"{command.table}: vacuum {outcome.result.reason}",
+                    level="warning", table=command.table,
+                )  # fmt: skip
         elif command.upkeep == COMPACT:
             self._looked.pop(command.table, None)  # there may be more than one budget's worth
         elif command.upkeep == VERIFY:

@@ -24,7 +24,9 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.flushed import flush_commit, flush_files
 from freshline.delta.log import application, checksum_rows, newest_transaction, size_bytes
+from freshline.delta.retention import DAY_S, KNOWN, KNOWN_S, versions_kept_s
 from freshline.executor.fence import before_commit
+from freshline.project.model import Project, TableDef
 from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
@@ -62,16 +64,14 @@ TABLE_PROPERTIES: Mapping[str, str] = {
     # slow child has still to read. So vacuum.py removes what nobody needs, and nobody else.
     "delta.logRetentionDuration": "interval 36500 days",
 }
-_KNOWN_S = 7 * 86_400.0
-"""So long Delta by itself knows of a file that was removed."""
 
 
-def table_properties(retention_s: float) -> dict[str, str]:
-    """What a new table is made with, whose versions are to be readable for so long."""
-    if retention_s <= _KNOWN_S:
+def table_properties(project: Project, table: TableDef) -> dict[str, str]:
+    """What a new table is made with: VACUUM must know what became of all that is still read."""
+    kept_s = versions_kept_s(project, table)
+    if kept_s <= KNOWN_S:
         return dict(TABLE_PROPERTIES)
-    days = math.ceil(retention_s / 86_400.0)
-    return {**TABLE_PROPERTIES, "delta.deletedFileRetentionDuration": f"interval {days} days"}
+    return {**TABLE_PROPERTIES, KNOWN: f"interval {math.ceil(kept_s / DAY_S)} days"}
 
 
 class Transaction:

@@ -172,8 +172,7 @@ class BaseUpdates:
             "overwrite" if request.full else "append",
             partitioned_by=self._table.partitioned_by,
             options=options,
-            properties=table_properties(self._project.maintenance.retention_s)
-            | comments.properties,
+            properties=table_properties(self._project, self._table) | comments.properties,
         )
         failpoint("base.after_data")
         some = misfit is not None and self._some_misfit(output)

@@ -21,11 +21,15 @@ from freshline.delta.loaded import fold
 from freshline.delta.log import last_commit
 from freshline.delta.rejected import forget_rejected
 from freshline.delta.retention import (
+    DAY_S,
+    KNOWN,
     KNOWN_S,
+    UNRECORDED,
     files_needed_since_s,
     log_kept_since_s,
     log_needed_since_s,
     state_needed_since_s,
+    versions_kept_s,
 )
 from freshline.delta.states import remove_given_up, remove_of_others
 from freshline.executor.records import UpdateResult
@@ -45,6 +49,10 @@ _ASKED_ELSEWHERE = (
 )
 _SLACK_S = 60.0
 _HOUR_MS = 3_600_000
+_LONGER = (
+    "its versions are to be readable for {days} days, so make its record as long:"
+    f" ALTER TABLE delta.`{{path}}` SET TBLPROPERTIES ('{KNOWN}' = 'interval {{days}} days')"
+)
 
 
 def vacuum(
@@ -90,9 +98,14 @@ def vacuum(
         failpoint("vacuum.after")
     except SparkError as error:
         raise update_failed(project, table, error) from error
-    reason = "files that no version needs were removed"
+    reason, code = "files that no version needs were removed", "retention"
     if not done:
         reason = "kept everything: what is still needed goes back further than Delta's record"
+        code = "needed"
+        kept_s = versions_kept_s(project, table)
+        if kept_s > _known_s(session, path) + _SLACK_S:
+            days = math.ceil(kept_s / DAY_S)
+            code, reason = UNRECORDED, f"{reason}; {_LONGER.format(path=path, days=days)}"
     return UpdateResult(
         version=last.version,
         rows=0,
@@ -103,7 +116,7 @@ def vacuum(
         repeated=False,
         parents={},
         schema_changed=False,
-        code="retention" if done else "needed",
+        code=code,
     )
 
 
@@ -111,13 +124,17 @@ def _remove(session: SparkSession, path: str, since_s: float | None, now_s: floa
     """Remove the files that were out of every version since a moment; whether that is safe."""
     if since_s is None:
         return False
-    snapshot = newest(session, _log(session, path))
-    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
-    known_s = int(delta_log.tombstoneRetentionMillis(snapshot.metadata())) / 1000
-    if now_s - since_s > known_s + _SLACK_S:
+    if now_s - since_s > _known_s(session, path) + _SLACK_S:
         return False
     _collect_garbage(session, path, math.floor(min(since_s, now_s) * 1000))
     return True
+
+
+def _known_s(session: SparkSession, path: str) -> float:
+    """So long Delta knows which files a table no longer has."""
+    snapshot = newest(session, _log(session, path))
+    delta_log = jvm.named(session, "org.apache.spark.sql.delta.DeltaLog")
+    return int(delta_log.tombstoneRetentionMillis(snapshot.metadata())) / 1000
 
 
 def _collect_garbage(session: SparkSession, path: str, since_ms: int) -> None:

@@ -363,8 +363,7 @@ class DerivedUpdates:
                 "overwrite",
                 partitioned_by=table.partitioned_by,
                 options={"overwriteSchema": "true"} if changed else {},
-                properties=table_properties(self._project.maintenance.retention_s)
-                | comments.properties,
+                properties=table_properties(self._project, table) | comments.properties,
             )
         prepared = StagedUpdate(staged, {**more, **(expected or {})})
         read_rows = self._input_rows(update.request)
