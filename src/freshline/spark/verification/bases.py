@@ -22,13 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.delta.arrivals import read_commit
-from freshline.delta.changelog import logged_changes
 from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits_there, oldest_version
 from freshline.delta.metadata import BACKFILL, COMPACT, loaded_names
 from freshline.executor.source import Held
 from freshline.executor.verified import RIGHT, WRONG, VersionCheck
 from freshline.project.model import Feed, Project, TableDef
+from freshline.spark.commits.others import has_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.pins import at_version, location
@@ -325,8 +325,7 @@ class BaseCheck(Check):
         for version in range(log[0].version + 1, self.version + 1):
             if version in ours:
                 continue
-            changes = logged_changes(self.path, version - 1, version)
-            if changes is None or changes:
+            if has_changes(self.path, version - 1, version):
                 raise SkippedError(f"somebody else wrote into it, at version {version}")
 
     def _refuse_changed_files(
