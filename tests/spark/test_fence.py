@@ -9,6 +9,10 @@ from freshline.core.errors import FreshlineError
 from freshline.delta.log import commits, last_commit
 from freshline.executor.fence import fenced
 from freshline.runtime.lease.succession import fence_tables
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.errors import SparkError
+from freshline.spark.views import derived
+from freshline.spark.views.incremental import NotIncrementalError
 from tests.spark.conftest import Shop
 
 pytestmark = pytest.mark.spark
@@ -95,6 +99,32 @@ def test_of_a_view(shop, orders, full):
         0: (1, 2),
     }
     assert epochs(shop, "sums") == [None, None, 2, 2]
+
+
+def test_of_a_view_that_begins_anew_in_full(shop, orders, monkeypatch):
+    def gone(_: object) -> None:
+        raise NotIncrementalError("changes-gone")
+
+    for name in derived._STRATEGIES:
+        monkeypatch.setitem(derived._STRATEGIES, name, gone)
+    shop.table("sums", VIEW, refresh="incremental")
+    shop.load("orders", orders(3), filled=True)
+    request = shop.request("sums", parents={"orders": 2})
+    with fenced(Asleep(shop.project)), pytest.raises(FreshlineError, match="oncurrent"):
+        shop.executor.run(request)
+    assert sum(row["n"] for row in shop.rows("sums")) == 2
+    assert epochs(shop, "sums") == [None, None, 2]
+    with fenced(Awake()):
+        assert shop.executor.run(request).code == "changes-gone"
+    assert sum(row["n"] for row in shop.rows("sums")) == 3
+
+
+def test_of_whatever_never_asks_whether_it_was_made_before(shop, orders):
+    transaction = Transaction(shop.session, shop.path("sums"), "sums", 3)
+    fence_tables(shop.project, 2)
+    with pytest.raises(SparkError, match="oncurrent"):
+        transaction.advance("{}")
+    assert epochs(shop, "sums") == [None, None, 2]
 
 
 def test_of_a_compaction(shop, orders):

@@ -77,6 +77,8 @@ def table_properties(project: Project, table: TableDef) -> dict[str, str]:
 class Transaction:
     """One transaction on the Delta table at ``path``, which need not exist yet.
 
+    It fails where another one commits under the same table's name meanwhile.
+
     Args:
         session: The update's own session.
         path: Where the table is.
@@ -97,6 +99,9 @@ class Transaction:
         self._transaction = self._log.startTransaction(
             nothing, nothing if known is None else jvm.some(session, known)
         )
+        # It fails if another one commits under the same name meanwhile, such as a fence; Delta adds
+        # this only where it is asked for the number, which takes it a job.
+        self._transaction.readTxn().addOne(self._application)
         self._mode = jvm.named(session, _SAVE_MODES["append"])
         self._partitioned_by: tuple[str, ...] = ()
         self._predicate: str | None = None
@@ -115,10 +120,6 @@ class Transaction:
         newest = newest_transaction(self._path, self._application)
         if newest is None:
             newest = int(self._transaction.txnVersion(self._application))
-        else:
-            # Delta takes a job to tell. What its answer does beside: this transaction fails if
-            # another one commits under the same name meanwhile.
-            self._transaction.readTxn().addOne(self._application)
         return newest >= self._number
 
     @property

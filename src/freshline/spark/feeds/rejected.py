@@ -88,9 +88,8 @@ class RejectedRows:
         if not (some or self.suspect or request.full):
             return 0
         transaction = Transaction(session, location(self._path), self._name, request.number)
-        # Asking makes it a part of what this transaction read: should the JVM of a killed run
-        # commit its rejected rows from now on, ours conflict, and the update is tried again.
-        _ = transaction.committed
+        # Should the JVM of a killed run commit its rejected rows from now on, ours conflict, and
+        # the update is tried again.
         newest = last_commit(self._path)
         # A compaction or a backfill may have come since the update whose rows are stray, with its
         # number.
