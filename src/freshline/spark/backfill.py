@@ -99,7 +99,7 @@ class Backfills:
                 self._base.check_standing(transaction, request)
             output, pinned = self._output(session, request)
             parents = {**request.parents, **pinned.versions}
-            ids = ids_of(self._project, request, pinned)
+            ids = ids_of(session, self._project, request, pinned)
             facts = self._facts(transaction, request, output, parents, ids, pinned)
             if facts is None:
                 assert self._derived is not None

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from freshline.delta.log import local_log
+from freshline.delta.log import local_log, table_id
 from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
@@ -331,6 +331,15 @@ def snapshot_at(session: SparkSession, path: str, version: int) -> Any:
     if int(snapshot.version()) != version:
         snapshot = log.getSnapshotAt(version, nothing, nothing, False)
     return snapshot
+
+
+def id_at(session: SparkSession, path: str, version: int) -> str:
+    """What tells a Delta table from another one that is made in its place later.
+
+    A checksum file tells it in no time; in an object store, and where another writer left that file
+    out, Delta is asked.
+    """
+    return table_id(path, version) or str(snapshot_at(session, path, version).metadata().id())
 
 
 def known_snapshot(log: Any, path: str) -> Any | None:

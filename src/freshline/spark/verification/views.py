@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from freshline.delta.histories import put_back
-from freshline.delta.log import commit_at, size_bytes, table_id
+from freshline.delta.log import commit_at, size_bytes
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.engine.pins import at_version
+from freshline.spark.engine.pins import at_version, id_at
 from freshline.spark.engine.result_settings import set_as_then, unsaid, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
@@ -69,11 +69,13 @@ class ViewCheck(Check):
         """Versions of a table say nothing of another one that has its name now."""
         ids: Mapping[str, str] = self.facts.get("ids", {})
         found = {
-            name: table_id(self.project.table_path(name), pins[name]) for name in self.table.parents
+            name: id_at(self.session, self.project.table_path(name), int(pins[name]))
+            for name in self.table.parents
+            if name in ids
         }
         others = put_back(self.project, self.facts)
         for name, now in found.items():
-            if now is not None and ids.get(name, now) != now:
+            if ids[name] != now:
                 raise SkippedError(f"{name} was dropped and created again since")
         for name in others:
             raise SkippedError(f"{name} was put back from a copy since")

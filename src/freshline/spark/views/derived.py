@@ -173,7 +173,7 @@ class DerivedUpdates:
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             pinned = pin_statics(session, self._table)
-            ids = ids_of(self._project, request, pinned)
+            ids = ids_of(session, self._project, request, pinned)
             marks = marks_of(self._project, request.parents)
             update = _Update(session, transaction, request, pinned, ids, marks, started_s)
             if self._confirm is not None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from freshline.delta.histories import is_another_history, put_back
-from freshline.delta.log import CommitRecord, table_id
+from freshline.delta.log import CommitRecord
 from freshline.delta.standing import of_others
 from freshline.executor.distrust import must_be_whole
 from freshline.executor.records import UpdateRequest
@@ -19,20 +19,22 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.others import changed_by_others
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.columns import same_names
-from freshline.spark.engine.pins import Pinned
+from freshline.spark.engine.pins import Pinned, id_at
 from freshline.spark.engine.result_settings import settings_of
 
 STATICS_CHANGED = ("static-changed", "table-replaced")
 """Codes with which columns may have other types than when the view was analysed."""
 
 
-def ids_of(project: Project, request: UpdateRequest, pinned: Pinned) -> dict[str, str]:
-    """Delta's identities of the tables that an update reads, as far as they are told."""
+def ids_of(
+    session: SparkSession, project: Project, request: UpdateRequest, pinned: Pinned
+) -> dict[str, str]:
+    """Delta's identities of the tables that an update reads."""
     found = {
-        name: table_id(project.table_path(name), version)
+        name: id_at(session, project.table_path(name), version)
         for name, version in request.parents.items()
     }
-    return {name: told for name, told in found.items() if told is not None} | dict(pinned.ids)
+    return found | dict(pinned.ids)
 
 
 def are_others(ids: Mapping[str, str], pinned: Pinned, last: CommitRecord) -> bool:
