@@ -203,7 +203,7 @@ class BaseUpdates:
         path = self._project.table_path(self._table.name)
         others_came = before + 1 < version and rows_changed(self._table, path, before, version - 1)
         self._unseen = version if others_came else None
-        self._rejected.settled()
+        self._rejected.settled(session, request)
         return UpdateResult(
             version=version,
             rows=staged.rows,

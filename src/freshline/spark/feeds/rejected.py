@@ -3,13 +3,19 @@
 Its commit comes before the base table's. So a death between the two leaves rejected rows of
 files that were not loaded; the update that loads them, whatever its number, replaces those
 rows. They are told by their ``update``: it is higher than that of the base table's last
-commit. No row is thus there twice, or lost.
+commit.
+
+A reload puts its rows beside those of the updates before it, which may yet be all that there is:
+it can be given up. Its commit names itself as their end (:data:`ENDS`), so they go as soon as the
+base table's commit is made, or with the next rows that are written. No row is thus lost, and none
+is there twice once an update has ended.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,6 +24,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
+from freshline.core.errors import PlatformError
 from freshline.delta.log import commit_of, last_commit, last_load
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest
@@ -26,6 +33,7 @@ from freshline.project.model import Project, TableDef
 from freshline.project.names import rejected_name
 from freshline.project.sections.reader_options import has_plain_lines
 from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.errors import SparkError
 from freshline.spark.engine.pins import location
 from freshline.spark.feeds.misfits import lines_of, reason
 from freshline.spark.feeds.reader import CORRUPT, FeedReader
@@ -36,6 +44,10 @@ _EXPLAINED = pa.schema(
     [("reason", pa.string()), ("file", pa.string()), ("line", pa.int64()), ("record", pa.string())]
 )
 _LEADING_BLANKS, _SHOWN_OF_ARRAY = 100, 1000  # characters
+
+ENDS = "ends"
+"""Of a reload's commit: rows of updates before this number go once the base table has it."""
+
 MOST_EXPLAINED_ROWS = 10_000
 """Up to so many rows of an update get their line and an exact reason; more are too many to read."""
 
@@ -54,10 +66,29 @@ class RejectedRows:
         self._base_path = project.table_path(table.name)
         self._path = project.table_path(self._name)
         self.suspect = True
+        self._rows_beside: int | None = None
+        """Rows that a reload has written beside older ones."""
 
-    def settled(self) -> None:
-        """The base table's commit that belongs to the last :meth:`write` was made."""
+    def settled(self, session: SparkSession, request: UpdateRequest) -> None:
+        """The base table's commit that belongs to the last :meth:`write` was made.
+
+        What a reload has replaced goes now, or else with the next rows that are written.
+        """
+        if self._rows_beside is not None:
+            rows, self._rows_beside = self._rows_beside, None
+            try:
+                self._replace(session, request, rows)
+            except (*SparkError, OSError, PlatformError):
+                return
         self.suspect = False
+
+    def _replace(self, session: SparkSession, request: UpdateRequest, rows: int) -> None:
+        """Remove the rows of updates before a reload that has written so many."""
+        transaction = Transaction(session, location(self._path), self._name, request.number)
+        failpoint("base.before_replaced")
+        gone = {"replaceWhere": f"`update` < {request.number}"}
+        staged = transaction.stage(_no_rows(session), "overwrite", options=gone)
+        staged.commit(self._metadata(request, rows))
 
     def rows_of(self, number: int) -> int:
         """How many rows update ``number`` rejected."""
@@ -85,6 +116,7 @@ class RejectedRows:
         Returns:
             How many rows were rejected.
         """
+        self._rows_beside = None
         if not (some or self.suspect or request.full):
             return 0
         transaction = Transaction(session, location(self._path), self._name, request.number)
@@ -96,35 +128,42 @@ class RejectedRows:
         loaded = last_load(self._base_path) or last_commit(self._base_path)
         number = loaded.update if loaded else 0
         stray = self.suspect and newest is not None and newest.update > number
-        replaced = request.full and newest is not None
-        if not (some or stray or replaced):
+        ends = None if newest is None else newest.metadata.get(ENDS)
+        ended = self.suspect and ends is not None and ends <= number
+        reloads = request.full and newest is not None
+        if not (some or stray or ended or reloads):
             return 0
         self.suspect = True
         rows = self._rows(session, request, schema, misfit if some else None)
-        names = [file.name for file in request.files]
         failpoint("base.before_rejected")
-        if replaced:
-            staged = transaction.stage(rows, "overwrite")
-        elif stray:
-            staged = transaction.stage(
-                rows, "overwrite", options={"replaceWhere": f"`update` > {number}"}
-            )
+        if stray or ended:
+            gone = f"`update` > {number}"  # and our own number, which is higher
+            if ended:
+                gone = f"`update` < {ends} OR {gone}"
+            staged = transaction.stage(rows, "overwrite", options={"replaceWhere": gone})
         else:
             staged = transaction.stage(rows, "append")
         failpoint("base.before_rejected_commit")
-        if staged.rows or stray or replaced:
-            staged.commit(
-                encode(
-                    request,
-                    table=self._name,
-                    files=self._reader.loads(names),
-                    parents={},
-                    strategy="append",
-                    rows=staged.rows,
-                )
-            )
+        if staged.rows or stray or ended or reloads:
+            more = {ENDS: request.number} if reloads else {}
+            staged.commit(self._metadata(request, staged.rows, more))
+            self._rows_beside = staged.rows if reloads else None
         failpoint("base.after_rejected")
         return staged.rows
+
+    def _metadata(
+        self, request: UpdateRequest, rows: int, more: Mapping[str, int] | None = None
+    ) -> str:
+        names = [file.name for file in request.files]
+        return encode(
+            request,
+            table=self._name,
+            files=self._reader.loads(names),
+            parents={},
+            strategy="append",
+            rows=rows,
+            more=more,
+        )
 
     def _rows(
         self,
@@ -135,7 +174,7 @@ class RejectedRows:
     ) -> DataFrame:
         """The rejected rows as they go into the table."""
         if misfit is None:
-            return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
+            return _no_rows(session)
         names = [file.name for file in request.files]
         is_text = self._reader.feed.format != "parquet"
         records = self._reader.read(session, names, schema)
@@ -228,3 +267,7 @@ class RejectedRows:
         if folder.startswith("/"):
             decoded = "/" + decoded.removeprefix("file:").lstrip("/")
         return decoded.removeprefix(folder + "/")
+
+
+def _no_rows(session: SparkSession) -> DataFrame:
+    return session.sql(f"SELECT inline(from_json('[]', 'ARRAY<STRUCT<{SCHEMA}>>'))")
