@@ -19,7 +19,7 @@ it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 RENEW_S = 5.0
 """Seconds between the holder's renewals."""
@@ -57,6 +57,8 @@ class Record:
         since_s: When the holder took it, seconds since the epoch by the holder's clock.
         renewals: How often it was renewed.
         released: The holder gave it back.
+        fenced: No process before the holder can commit any more. False: it was taken from one that
+            may wake up, and not all tables are fenced off from that yet.
     """
 
     holder: Holder
@@ -64,6 +66,7 @@ class Record:
     since_s: float
     renewals: int = 0
     released: bool = False
+    fenced: bool = True
 
 
 # ---- events ----
@@ -175,7 +178,8 @@ class Lease:
             :attr:`valid_until_s` may it act on that.
         valid_until_s: By the clock of :meth:`handle`.
         lapsed: The lease was taken from a process that did not give it back and is not known to
-            be gone: it may wake up.
+            be gone, so it may wake up; or from one that had taken it so and did not get to fence
+            all tables off. Until :meth:`all_fenced`.
         seen: The record seen last, whoever's.
     """
 
@@ -219,6 +223,10 @@ class Lease:
             case _:
                 assert_never(event)
 
+    def all_fenced(self) -> None:
+        """No process before this one can commit any more; its next renewal says so."""
+        self.lapsed = False
+
     def _due(self, now_s: float) -> Action:
         if not self.held or self._pending is not None:
             return Read()  # a renewal whose answer never came may be there
@@ -226,7 +234,11 @@ class Lease:
 
     def _renewed(self, now_s: float) -> Action:
         assert self.seen is not None
-        return self._swap(now_s, replace(self.seen, renewals=self.seen.renewals + 1), self._tag)
+        return self._swap(now_s, self._mine(renewals=self.seen.renewals + 1), self._tag)
+
+    def _mine(self, **changed: Any) -> Record:
+        assert self.seen is not None
+        return replace(self.seen, fenced=not self.lapsed, **changed)
 
     def _swap(self, now_s: float, record: Record, tag: str | None) -> Action:
         self._pending, self._began_s = record, now_s
@@ -262,8 +274,10 @@ class Lease:
         has_lapsed = _lives(found) and now_s - self._seen_s >= LAPSE_S
         if not _lives(found) or has_lapsed:
             epoch = (found.floor if record is None else record.epoch) + 1
-            self._pending_lapsed = has_lapsed
-            return self._swap(now_s, Record(self.me, epoch, found.now_s), found.tag)
+            self._pending_lapsed = has_lapsed or (record is not None and not record.fenced)
+            fenced = not self._pending_lapsed
+            mine = Record(self.me, epoch, found.now_s, fenced=fenced)
+            return self._swap(now_s, mine, found.tag)
         return Wait(min(now_s + LOOK_S, self._seen_s + LAPSE_S))
 
     def _found_as_holder(self, now_s: float, found: Found) -> Action:
@@ -281,7 +295,7 @@ class Lease:
         if not self.held or self.seen is None:
             return Ended("stopped")
         # What is not known to have been written cannot be compared with.
-        return self._swap(now_s, replace(self.seen, released=True), self._tag)
+        return self._swap(now_s, self._mine(released=True), self._tag)
 
 
 def _lives(found: Found) -> bool:

@@ -21,6 +21,7 @@ from freshline.core.lease import (
 ME = Holder("me", "here", 1, "m1")
 OTHER = Holder("other", "there", 2, "m2")
 THEIRS = Record(OTHER, 4, 100.0, 7)
+TAKEN_OVER = Record(ME, 5, 0.0, fenced=False)
 
 
 def taken(now_s: float = 0.0) -> Lease:
@@ -64,7 +65,7 @@ def test_a_standby_takes_over_fifteen_seconds_after_it_saw_the_last_renewal():
     assert lease.handle(1.0, Woke()) == Read()
     assert lease.handle(3.0, Found(THEIRS, "y")) == Wait(4.0)  # renewed: counted from here
     assert lease.handle(17.5, Found(THEIRS, "y")) == Wait(18.0)
-    assert lease.handle(18.0, Found(THEIRS, "y")) == Swap(Record(ME, 5, 0.0), "y")
+    assert lease.handle(18.0, Found(THEIRS, "y")) == Swap(TAKEN_OVER, "y")
     assert lease.handle(18.1, Swapped("z")) == Wait(23.0)
     assert (lease.held, lease.epoch, lease.lapsed) == (True, 5, True)
 
@@ -75,13 +76,13 @@ def test_a_start_that_is_no_standby_ends_when_the_lease_is_renewed_and_takes_it_
     assert lease.handle(4.0, Found(THEIRS, "y")) == Ended("occupied", THEIRS)
     lease = Lease(ME, patient=False)
     lease.handle(0.0, Found(THEIRS, "x"))
-    assert lease.handle(15.0, Found(THEIRS, "x")) == Swap(Record(ME, 5, 0.0), "x")
+    assert lease.handle(15.0, Found(THEIRS, "x")) == Swap(TAKEN_OVER, "x")
 
 
 def test_of_two_standbys_one_gets_it_and_the_other_waits_again():
     lease = Lease(ME, patient=True)
     lease.handle(0.0, Found(THEIRS, "x"))
-    assert lease.handle(15.0, Found(THEIRS, "x")) == Swap(Record(ME, 5, 0.0), "x")
+    assert lease.handle(15.0, Found(THEIRS, "x")) == Swap(TAKEN_OVER, "x")
     assert lease.handle(15.1, Refused()) == Read()
     third = Record(Holder("third", "h", 3), 5, 0.0)
     assert lease.handle(15.2, Found(third, "t")) == Wait(16.2)
@@ -146,3 +147,30 @@ def test_a_standby_that_is_stopped_writes_nothing():
     lease = Lease(ME, patient=True)
     lease.handle(0.0, Found(THEIRS, "x"))
     assert lease.handle(0.5, StopAsked()) == Ended("stopped")
+
+
+def test_a_take_over_is_not_fenced_until_its_tables_are():
+    for fences, answer in ((True, "renewed"), (False, "renewed"), (False, "stopped")):
+        lease = Lease(ME, patient=True)
+        lease.handle(0.0, Found(THEIRS, "x"))
+        assert lease.handle(15.0, Found(THEIRS, "x")) == Swap(TAKEN_OVER, "x")
+        lease.handle(15.1, Swapped("y"))
+        if fences:
+            lease.all_fenced()
+        if answer == "renewed":
+            assert lease.handle(20.0, Woke()) == Swap(Record(ME, 5, 0.0, 1, fenced=fences), "y")
+        else:
+            given_back = Record(ME, 5, 0.0, 0, released=True, fenced=False)
+            assert lease.handle(20.0, StopAsked()) == Swap(given_back, "y")
+
+
+def test_who_follows_one_that_did_not_fence_has_to_whatever_became_of_it():
+    unfenced = Record(OTHER, 4, 100.0, 7, fenced=False)
+    for found in (
+        Found(Record(OTHER, 4, 100.0, 7, released=True, fenced=False), "x", now_s=9.0),
+        Found(unfenced, "x", dead=True, now_s=9.0),
+    ):
+        lease = Lease(ME, patient=False)
+        assert lease.handle(0.0, found) == Swap(Record(ME, 5, 9.0, fenced=False), "x")
+        lease.handle(0.1, Swapped("y"))
+        assert (lease.held, lease.epoch, lease.lapsed) == (True, 5, True)

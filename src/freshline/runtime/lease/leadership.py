@@ -147,6 +147,7 @@ class Leadership:
         if self._lease.lapsed:
             for text in fence_tables(self._project, self.epoch):
                 self._tell(text)
+            self._lease.all_fenced()
         self._fence.enter_context(fenced(self))
         return True
 

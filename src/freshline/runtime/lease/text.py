@@ -19,6 +19,7 @@ def encoded(record: Record) -> str:
             "since": rfc3339(record.since_s),
             "renewals": record.renewals,
             "released": record.released,
+            "fenced": record.fenced,
             "id": holder.id,
             "machine": holder.machine,
         }
@@ -36,6 +37,7 @@ def decoded(text: str) -> Record | None:
             seconds(said["since"]),
             int(said["renewals"]),
             bool(said["released"]),
+            bool(said.get("fenced", True)),
         )
     except (ValueError, KeyError, TypeError):
         return None

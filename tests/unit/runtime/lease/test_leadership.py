@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import threading
@@ -197,6 +198,39 @@ def test_the_lease_of_a_process_elsewhere_is_waited_for_and_then_taken_over(shop
     shop.run_until_idle()
     assert shop.executor.numbers("sums") == [1, 2]
     shop.check_views()
+
+
+@pytest.mark.parametrize("ends", ["gives it back", "dies"])
+def test_fences_that_could_not_be_made_are_made_by_the_next_leader(shop, store, monkeypatch, ends):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    put(store, Record(FAR, 7, 0.0))
+
+    def fails(*_: object) -> None:
+        raise PlatformError("log-unreadable", "the storage is away")
+
+    lease = Leadership(shop.project, clock=sixty_times_faster)
+    with monkeypatch.context() as patched:
+        patched.setattr("freshline.runtime.lease.leadership.fence_tables", fails)
+        with pytest.raises(PlatformError, match="the storage is away"):
+            lease.take()
+    lease.release()
+    left = store.read()[0]
+    assert left is not None
+    assert (left.epoch, left.released, left.fenced) == (8, True, False)
+    if ends == "dies":  # of which the next leader knows, since it ran on the same machine
+        gone = dataclasses.replace(left.holder, pid=2**22 + 1)
+        put(store, dataclasses.replace(left, holder=gone, released=False))
+    with Leadership(shop.project) as lease:
+        assert lease.take()
+        assert lease.epoch == 9
+    for name in ("orders", "sums"):
+        fence = last_commit(shop.project.table_path(name))
+        assert fence is not None
+        assert (fence.metadata["epoch"], fence.metadata["reason"]) == (9, "fence")
+    after = store.read()[0]
+    assert after is not None
+    assert (after.released, after.fenced) == (True, True)
 
 
 def test_a_start_ends_when_a_process_elsewhere_renews_the_lease(shop, store):
