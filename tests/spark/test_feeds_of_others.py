@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -192,3 +193,36 @@ def test_a_long_array_with_one_record_that_does_not_fit_does_not_fill_the_heap(o
     rejected = shop.rows("t__rejected")
     assert all("in an array in which a record does not fit" in row["reason"] for row in rejected)
     assert sum(len(row["record"]) for row in rejected) < 2**24
+
+
+def test_columns_of_the_first_file_stay_whatever_is_lost_beside_the_table(shop):
+    """As on a standby's host, or without _freshline: the table's commits say them."""
+    folder = shop.feed("f", "parquet", None)
+    shop.table("t", "SELECT * FROM STREAM f")
+    pq.write_table(pa.table({"id": [1], "note": ["a"]}), folder / "1.parquet")
+    pq.write_table(pa.table({"id": [2], "more": [5]}), folder / "2.parquet")
+    pq.write_table(pa.table({"id": [3], "note": ["c"]}), folder / "3.parquet")
+    for name in ("1.parquet", "2.parquet", "3.parquet"):
+        shop.load("t", name)
+        shutil.rmtree(shop.root / "warehouse" / "_freshline", ignore_errors=True)
+        shop.restart()
+    assert [(row["id"], row["note"]) for row in shop.rows("t")] == [(1, "a"), (2, None), (3, "c")]
+    assert list(shop.rows("t")[0]) == ["id", "note"]
+
+
+def test_a_full_update_of_one_table_takes_no_column_from_another(shop):
+    folder = shop.feed("f", "parquet", None)
+    for table in ("a", "b"):
+        shop.table(table, "SELECT * FROM STREAM f")
+    pq.write_table(pa.table({"id": [1], "note": ["a"]}), folder / "1.parquet")
+    pq.write_table(pa.table({"id": [2]}), folder / "2.parquet")
+    pq.write_table(pa.table({"id": [3], "note": ["c"]}), folder / "3.parquet")
+    for table in ("a", "b"):
+        shop.load(table, "1.parquet", "2.parquet")
+    (folder / "1.parquet").unlink()  # archived
+    shop.load("a", "2.parquet", full=True)
+    for table in ("a", "b"):
+        shop.load(table, "3.parquet")
+    assert [row["note"] for row in shop.rows("b")] == ["a", None, "c"]
+    assert shop.rows("a") == [{"id": 2}, {"id": 3}]
+    assert shop.plan().errors == []

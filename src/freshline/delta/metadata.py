@@ -54,6 +54,7 @@ def encode(
             (change rows read), ``settings`` (of the session, where results depend on them),
             ``ids`` (what Delta tells the tables read from others by), ``commits`` (the marks of
             the parents' versions, :mod:`freshline.delta.histories`),
+            ``columns`` (of base tables: with which columns a feed was read that declares none),
             ``id`` and ``after`` (of base tables: what Delta tells the table from others by, and
             the version before this one),
             ``state`` (versions of the tables that merging needs), ``emitted_us``,

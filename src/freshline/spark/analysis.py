@@ -277,7 +277,7 @@ def _reader(project: Project, feed: Feed, session: SparkSession) -> FeedReader:
     if feed.kind == "delta":
         return SourceReader(project, feed, SourceTable(session, feed))
     kind = TopicReader if feed.kind == "kafka" else FeedReader
-    return kind(project, feed, record=False)
+    return kind(project, feed)
 
 
 def _a_file(feed: Feed) -> list[str]:

@@ -114,7 +114,7 @@ class Backfills:
         """The whole query over what the table is made of, and its static tables."""
         if self._reader is not None:
             names = [file.name for file in request.files]
-            schema = self._reader.schema(session, names)
+            schema = self._reader.schema(session, names, table=self._table.name)
             misread = misread_files(session, self._reader, self._changed(request), schema)
             refuse(self._table.name, self._reader, misread)
             records = self._reader.read(session, names, schema)

@@ -29,8 +29,8 @@ VIEWS = ("hourly", "daily", "spenders", "newest", *(("near", "crossed") if WHOLE
 """A sum that spenders does not show as it is needs a state beside the view; crossed is its own.
 Of newest the keys of new rows are computed again."""
 
-FIRST_LOAD = ("feed.before_schema", "feed.after_schema")
-"""Passed only when nothing was ever loaded."""
+FIRST_LOAD = ("base.before_commit:1", "base.after_commit:1")
+"""Tried where nothing was ever loaded: the first commit says which columns a feed has."""
 
 REBUILDING = ("recovery.before_table", "recovery.after_table:2")
 """Tried without a journal, so that there is something to recover."""

@@ -99,7 +99,7 @@ class BaseUpdates:
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
                 self._refuse(unreadable_files(session, self._reader, names, None))
-            schema = self._reader.schema(session, names, anew=request.full)
+            schema = self._reader.schema(session, names, anew=request.full, table=self._table.name)
             self._refuse(self._reader.unreadable(session, names))
             self._refuse(misread_files(session, self._reader, names, schema))
             return self.load(session, transaction, request, self._reader, schema, started_s)
@@ -192,7 +192,7 @@ class BaseUpdates:
             more={
                 "id": transaction.table_id,
                 "after": before,
-                **reader.facts(),
+                **reader.facts(schema),
                 **({"ids": pinned.ids, KEY: pinned.marks} if pinned.versions else {}),
             },
         )

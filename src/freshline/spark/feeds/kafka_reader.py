@@ -71,10 +71,8 @@ class TopicReader(FeedReader):
         topic: To look at it; without one by a client of its own.
     """
 
-    def __init__(
-        self, project: Project, feed: Feed, topic: Topic | None = None, *, record: bool = True
-    ) -> None:
-        super().__init__(project, feed, record=record)
+    def __init__(self, project: Project, feed: Feed, topic: Topic | None = None) -> None:
+        super().__init__(project, feed)
         assert isinstance(feed.settings, KafkaSource)
         self._topic = feed.settings.topic
         self._looked_at = topic

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from pyspark.sql.types import (
 )
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import last_commit
-from freshline.failpoints import failpoint
+from freshline.delta.log import last_load
+from freshline.executor.source import KEY as SOURCE_KEY
 from freshline.project.model import Feed, Project
 from freshline.project.sections.reader_options import (
     as_feeds_are_read,
@@ -47,6 +46,11 @@ CORRUPT = "_freshline_corrupt"
 
 SOURCE = "_kafka"
 """Where a topic's record comes from; a query sees the column if it names it."""
+
+COLUMNS = "columns"
+"""Where a commit says with which columns it read a feed that declares none, by the feed's name."""
+_OF_OTHERS = frozenset({COLUMNS, "offsets", SOURCE_KEY})
+"""Keys of a commit's facts by one of which it says what it read, if that was another feed."""
 
 _PATTERN_CHARACTERS = re.compile(r"[\\*?\[\]{},]")
 _TEXT_FORMATS = ("csv", "json")
@@ -132,79 +136,106 @@ def _bad_schema(feed: Feed, why: str) -> UserError:
 class FeedReader:
     """Reads a feed's files with its options and its schema.
 
-    A Parquet feed without a declared schema has that of the file first loaded; it is written
-    down beside the journal, so that a file with other columns cannot change what a running
-    table's query means. Where none of the feed's tables holds rows, it is looked for again: the
-    feed may be in another folder since.
+    A Parquet feed without a declared schema has that of the file that a table loaded first; the
+    table's commits say it, so that a file with other columns cannot change what a running table's
+    query means. Where none of the feed's tables holds rows, it is looked for again: the feed may
+    be in another folder since.
 
     Args:
         project: Whose feed it is.
         feed: The feed.
-        record: Write down a schema that was taken from a file.
     """
 
-    def __init__(self, project: Project, feed: Feed, *, record: bool = True) -> None:
+    def __init__(self, project: Project, feed: Feed) -> None:
         self.feed = feed
         own = project.own_path if is_local(project.storage) else project.root / ".freshline"
         self._recorded = Path(own) / "feeds" / f"{feed.name}.schema.json"
-        self._readers = [
-            project.table_path(table.name) for table in project.tables if table.feed == feed.name
-        ]
+        self._readers = {
+            table.name: project.table_path(table.name)
+            for table in project.tables
+            if table.feed == feed.name
+        }
         self._declared = declared_schema(feed)
-        self._schema = self._declared
-        self._records = record
-        self._lock = threading.Lock()  # several tables may read one feed at once
 
     def schema(
-        self, session: SparkSession, names: Sequence[str], *, anew: bool = False
+        self,
+        session: SparkSession,
+        names: Sequence[str],
+        *,
+        anew: bool = False,
+        table: str | None = None,
     ) -> StructType:
         """The feed's schema.
 
         Args:
             session: To look into a file with, when no schema is known yet.
             names: Files; the first decides where the schema is not known.
-            anew: Look into the first file although a schema was written down.
+            anew: Look into the first file although a table has rows.
+            table: Which base table is loaded; None: any of those that read the feed.
 
         Raises:
             PlatformError: The schema is neither known nor can a file tell it.
+            UserError: The table has rows, and nothing says with which columns they were read.
         """
         if self._declared is not None:
             return self._declared
-        with self._lock:
-            return self._found(session, names, anew=anew)
+        known = None if anew and names else self._known(names, table)
+        if known is not None:
+            return known
+        if not names:
+            raise PlatformError(
+                "no-schema",
+                f"feed {self.feed.name} declares no schema and has no file to take it from",
+                where=self.feed.place,
+                next_step="Declare its `schema:`, or run again when a file has arrived.",
+            )
+        reader = session.read.format(self.feed.format).options(**self._options())
+        return reader.load([self.path(names[0])]).schema
 
-    def _found(self, session: SparkSession, names: Sequence[str], *, anew: bool) -> StructType:
-        """A schema that was not declared."""
-        if anew and names:
-            self._schema = None
-        elif self._schema is None and self._recorded.is_file() and not (names and self._is_new()):
-            self._schema = StructType.fromJson(json.loads(self._recorded.read_text("utf-8")))
-        if self._schema is None:
-            if not names:
-                raise PlatformError(
-                    "no-schema",
-                    f"feed {self.feed.name} declares no schema and has no file to take it from",
-                    where=self.feed.place,
-                    next_step="Declare its `schema:`, or run again when a file has arrived.",
-                )
-            reader = session.read.format(self.feed.format).options(**self._options())
-            self._schema = reader.load([self.path(names[0])]).schema
-            if self._records:
-                self._record(self._schema)
-        return self._schema
+    def _known(self, names: Sequence[str], table: str | None) -> StructType | None:
+        """A schema that was not declared, as loaded rows have it; None: a file is to tell it."""
+        if table is not None and (last := last_load(self._readers[table])) is not None:
+            known = self._of_rows(table, last.metadata)
+            if known is not None:
+                return known
+        loads = [last_load(path) for path in self._readers.values()]
+        fields: dict[str, StructField] = {}
+        for last in loads:
+            told = None if last is None else columns_in(last.metadata, self.feed)
+            for each in told or ():
+                fields.setdefault(each.name.lower(), each)
+        if fields:
+            return StructType([*fields.values()])
+        is_new = all(last is None for last in loads)
+        return None if names and is_new else self._noted()
 
-    def _is_new(self) -> bool:
-        """Whether nothing is loaded of the feed, so that no table has the columns written down."""
-        return all(last_commit(path) is None for path in self._readers)
+    def _of_rows(self, table: str, facts: Mapping[str, Any]) -> StructType | None:
+        """The schema with which a base table's rows were read, by its last load's facts.
 
-    def _record(self, schema: StructType) -> None:
-        """Write the schema down; whole or not at all, whatever dies meanwhile."""
-        self._recorded.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._recorded.with_suffix(".tmp")
-        unfinished.write_text(schema.json(), "utf-8")
-        failpoint("feed.before_schema")
-        unfinished.replace(self._recorded)
-        failpoint("feed.after_schema")
+        None: they were read from another feed.
+        """
+        known = columns_in(facts, self.feed)
+        if known is not None or not _OF_OTHERS.isdisjoint(facts):
+            return known
+        noted = self._noted()
+        if noted is None:
+            raise UserError(
+                "columns-unknown",
+                f"feed {self.feed.name} declares no schema, and nothing says with which columns"
+                f" table {table} was loaded so far",
+                where=self.feed.place,
+                rule="later files are read with the columns of the first one",
+                next_step=f"Declare its `schema:`; or `freshline refresh {table} --full` loads all"
+                " files again, with the columns of the first.",
+            )
+        return noted
+
+    def _noted(self) -> StructType | None:
+        """The schema that an earlier version of freshline wrote down; newer commits have it."""
+        try:
+            return StructType.fromJson(json.loads(self._recorded.read_text("utf-8")))
+        except (OSError, ValueError):  # there is none; or it is empty, after a power cut
+            return None
 
     def path(self, name: str) -> str:
         """A file's path as Spark takes it: a pattern that matches this file alone.
@@ -311,9 +342,11 @@ class FeedReader:
     how = APPEND_FILES
     """The strategy of an update that loads what is read."""
 
-    def facts(self) -> Mapping[str, Any]:
-        """What else a commit says of what it loaded."""
-        return {}
+    def facts(self, schema: StructType) -> Mapping[str, Any]:
+        """What else a commit says of what it loaded with these columns."""
+        if self._declared is not None:
+            return {}
+        return {COLUMNS: {self.feed.name: schema.jsonValue()}}
 
     def pins(self) -> Mapping[str, int]:
         """Version of every Delta table that is read, by the name the query uses."""
@@ -378,6 +411,12 @@ _IN_A_FOLDER = (
     " name for the value of a column. Set recursiveFileLookup on the stream to load such files, and"
     " have the column in the files themselves"
 )
+
+
+def columns_in(facts: Mapping[str, Any], feed: Feed) -> StructType | None:
+    """The columns with which a commit with these facts read the feed; None: it does not say."""
+    told = facts.get(COLUMNS, {}).get(feed.name)
+    return None if told is None else StructType.fromJson(told)
 
 
 def _backslashed_quotes(column: str) -> str:

@@ -48,11 +48,16 @@ class SourceReader(_VersionReader):
     """
 
     def __init__(self, project: Project, feed: Feed, source: SourceTable) -> None:
-        super().__init__(project, feed, record=False)
+        super().__init__(project, feed)
         self.source = source
 
     def schema(
-        self, session: SparkSession, names: Sequence[str], *, anew: bool = False
+        self,
+        session: SparkSession,
+        names: Sequence[str],
+        *,
+        anew: bool = False,
+        table: str | None = None,
     ) -> StructType:
         """The columns of the table's newest version.
 
@@ -84,12 +89,17 @@ class StepReader(_VersionReader):
     """
 
     def __init__(self, project: Project, feed: Feed, step: Step) -> None:
-        super().__init__(project, feed, record=False)
+        super().__init__(project, feed)
         self._step = step
         self.how = step.how
 
     def schema(
-        self, session: SparkSession, names: Sequence[str], *, anew: bool = False
+        self,
+        session: SparkSession,
+        names: Sequence[str],
+        *,
+        anew: bool = False,
+        table: str | None = None,
     ) -> StructType:
         """The columns at the version that is loaded."""
         return _columns(self._step.snapshot)
@@ -123,7 +133,7 @@ class StepReader(_VersionReader):
             ]
         )
 
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self, schema: StructType) -> Mapping[str, Any]:
         """Which version the base table shows, and why all of it was loaded where it was."""
         reason = {"reason": self.how.code} if self._step.replaces else {}
         return {**self._step.to.fields(), **reason}

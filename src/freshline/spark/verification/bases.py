@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.core.errors import UserError
 from freshline.delta.arrivals import read_commit
 from freshline.delta.histories import KEY
 from freshline.delta.log import CommitRecord, commits_there, oldest_version
@@ -32,7 +33,13 @@ from freshline.spark.commits.others import has_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.pins import at_version, location
-from freshline.spark.feeds.reader import FeedReader, those_that_fit, view_of
+from freshline.spark.feeds.reader import (
+    COLUMNS,
+    FeedReader,
+    columns_in,
+    those_that_fit,
+    view_of,
+)
 from freshline.spark.feeds.source_table import SourceTable
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import LOG_REMOVED, Check, SkippedError, ordered
@@ -101,6 +108,8 @@ class BaseCheck(Check):
         self._walk = walk
         assert table.feed is not None
         self._feed: Feed = project.feeds[table.feed]
+        self._read: Mapping[str, Any] = {}
+        """The facts of the newest commit that says with which columns it read the feed."""
 
     def done(self) -> VersionCheck:
         """Verify it."""
@@ -280,6 +289,7 @@ class BaseCheck(Check):
         for record in log:
             facts = record.metadata
             self.refuse_definition(facts, "some of its files were loaded")
+            self._read = facts if COLUMNS in facts else self._read
             names = loaded_names(facts)
             self._refuse_changed_files(folder, names, record)
             tables = json.dumps([facts.get(key, {}) for key in ("parents", "ids", KEY)])
@@ -303,9 +313,9 @@ class BaseCheck(Check):
     ) -> list[DataFrame]:
         """What the query gives over the files loaded."""
         table, outputs = self.table, []
-        reader = FeedReader(self.project, self._feed, record=False)
+        reader = FeedReader(self.project, self._feed)
         for pins, names in loaded.items():
-            schema = reader.schema(self.session, names)
+            schema = self._columns(reader, names)
             records = reader.read(self.session, names, schema)
             misfit = reader.misfit(schema)
             if misfit is not None:
@@ -318,6 +328,16 @@ class BaseCheck(Check):
             register_programs(self.session, self.project, table, self.names)
             outputs.append(cast_to(self.session.sql(self.query), columns))
         return outputs
+
+    def _columns(self, reader: FeedReader, names: Sequence[str]) -> StructType:
+        """The feed's columns as they were when the version was loaded."""
+        known = columns_in(self._read, self._feed)
+        if known is not None:
+            return known
+        try:
+            return reader.schema(self.session, names, table=self.table.name)
+        except UserError as error:
+            raise SkippedError(error.what) from error
 
     def _refuse_others(self, log: Sequence[CommitRecord]) -> None:
         """Somebody who deletes rows of a base table means it: no file says what it holds then."""
