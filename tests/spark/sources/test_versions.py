@@ -13,7 +13,9 @@ from freshline.executor.source import SourceMissingError
 from freshline.project.definition import definition_of
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import pin_statics
+from freshline.spark.feeds.source_reader import StepReader
 from tests.spark.sources.world import APPENDED, World, arrow, how
+from tests.spark.views.proving import session_in
 from tests.support.share import WHOLE, share
 
 pytestmark = pytest.mark.spark
@@ -186,6 +188,45 @@ def test_a_query_that_changed_is_loaded_again(world):
     result = world.load(*world.news().files)
     assert (result.strategy, result.code, result.rows) == ("full", "definition-changed", 2)
     assert [row["kind"] for row in world.shop.rows("orders")] == ["A", "B"]
+
+
+def test_settings_that_decide_rows_load_all_again(world, spark):
+    """`The base table always equals its query over one version of the source.`"""
+    shop, hour = world.shop, "date_format(timestamp_seconds(price), 'HH')"
+    query = f"SELECT id, {hour} || '${{spark.shop.who}}' AS kind, price FROM STREAM orders_feed"
+    shop.table("orders", query)
+    for number, zone, who, why, kinds in (
+        (1, "UTC", "ann", APPENDED, ["00ann"]),
+        (2, "UTC", "ann", APPENDED, ["00ann"] * 2),
+        (3, "Asia/Tokyo", "ann", ("full", "settings-changed"), ["09ann"] * 3),
+        (4, "Asia/Tokyo", "bob", ("full", "settings-changed"), ["09bob"] * 4),
+        (5, "Asia/Tokyo", "bob", APPENDED, ["09bob"] * 5),
+    ):
+        shop.session = session_in(spark, zone, {"spark.shop.who": who})
+        shop.restart()
+        world.listing = world.listen()
+        world.append((number, "", 0))
+        result = world.load(*world.news().files)
+        assert how(result)[:2] == why
+        assert [row["kind"] for row in shop.rows("orders")] == kinds
+        assert world.verified() == "right"
+    shop.session = session_in(spark, "UTC", {"spark.shop.who": "bob"})
+    assert world.verified() == "right"  # under the settings that its commit says
+
+
+def test_a_table_of_which_no_settings_are_known_is_not_loaded_again(world, monkeypatch):
+    """As earlier versions of freshline left it."""
+    world.append((1, "a", 10))
+    with monkeypatch.context() as then:
+        said = StepReader.facts
+        then.setattr(
+            StepReader,
+            "facts",
+            lambda self, schema: {k: v for k, v in said(self, schema).items() if k != "settings"},
+        )
+        world.sync()
+    world.append((2, "b", 20))
+    assert how(world.sync()) == (*APPENDED, 1)
 
 
 def test_a_table_by_its_name_with_its_catalog(shop):

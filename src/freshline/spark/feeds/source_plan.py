@@ -63,6 +63,7 @@ class Planning:
         snapshot: Of the newest version of its table.
         request: The update; its files are versions.
         query: The base table's.
+        settings: Of the session, those that the query's results depend on.
     """
 
     def __init__(
@@ -72,12 +73,14 @@ class Planning:
         snapshot: Any,
         request: UpdateRequest,
         query: str,
+        settings: Mapping[str, str],
     ) -> None:
         self._session = session
         self._feed = feed
         self._snapshot = snapshot
         self._request = request
         self._query = query
+        self._settings = settings
         self._path = str(snapshot.deltaLog().dataPath().toString())
         self._id = str(snapshot.metadata().id())
         self._newest = int(snapshot.version())
@@ -105,6 +108,10 @@ class Planning:
             return self.whole("source-replaced", other)
         if last.get("definition", "") != request.definition:
             return self.whole("definition-changed", "the query is another one")
+        if last.get("settings", self._settings) != self._settings:  # earlier versions said none
+            return self.whole(
+                "settings-changed", "a setting is another one that its query's results depend on"
+            )
         return self._from(held)
 
     def whole(self, code: str, why: str) -> Step:

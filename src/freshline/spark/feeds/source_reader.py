@@ -70,13 +70,19 @@ class SourceReader(_VersionReader):
         """Refused: what versions brought can be told only from where a base table stands."""
         raise InternalError("no-step", f"feed {self.feed.name} is read without a step")
 
-    def planning(self, session: SparkSession, request: UpdateRequest, query: str) -> Planning:
-        """Decides what an update of the base table with this query loads.
+    def planning(
+        self,
+        session: SparkSession,
+        request: UpdateRequest,
+        query: str,
+        settings: Mapping[str, str],
+    ) -> Planning:
+        """Decides what an update of the base table with this query and these settings loads.
 
         Raises:
             FreshlineError: There is no such table, or it cannot be read.
         """
-        return Planning(session, self.feed, self.source.newest(session), request, query)
+        return Planning(session, self.feed, self.source.newest(session), request, query, settings)
 
 
 class StepReader(_VersionReader):
@@ -86,11 +92,15 @@ class StepReader(_VersionReader):
         project: Of the feed.
         feed: The feed.
         step: The step.
+        settings: As of :class:`Planning`.
     """
 
-    def __init__(self, project: Project, feed: Feed, step: Step) -> None:
+    def __init__(
+        self, project: Project, feed: Feed, step: Step, settings: Mapping[str, str]
+    ) -> None:
         super().__init__(project, feed)
         self._step = step
+        self._settings = settings
         self.how = step.how
 
     def schema(
@@ -134,9 +144,9 @@ class StepReader(_VersionReader):
         )
 
     def facts(self, schema: StructType) -> Mapping[str, Any]:
-        """Which version the base table shows, and why all of it was loaded where it was."""
+        """Which version the base table shows and under which settings; why all was loaded."""
         reason = {"reason": self.how.code} if self._step.replaces else {}
-        return {**self._step.to.fields(), **reason}
+        return {**self._step.to.fields(), "settings": dict(self._settings), **reason}
 
     def pins(self) -> Mapping[str, int]:
         """The version of the feed's table, by the feed's name."""

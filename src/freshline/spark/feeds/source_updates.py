@@ -15,6 +15,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.repeated import repeated_result
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.errors import SparkError, is_gone, update_failed
+from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.source_plan import Step
 from freshline.spark.feeds.source_reader import SourceReader, StepReader
@@ -57,21 +58,24 @@ class SourceUpdates(BaseUpdates):
             if transaction.committed:
                 return repeated_result(self._project, self._table, request, started_s)
             self.check_standing(transaction, request)
-            planning = self._source.planning(session, request, self._table.query)
+            # As they are before anything is read; reading sets some of them.
+            settings = settings_of(session, self._project, self._table)
+            query = self._table.query
+            planning = self._source.planning(session, request, query, settings)
             last = last_commit(self._project.table_path(self._table.name))
             step = planning.step(None if last is None else last.metadata)
             try:
-                return self._taken(session, transaction, request, step, started_s)
+                return self._taken(session, transaction, request, step, settings, started_s)
             except _OtherColumnsError:
                 step = planning.whole("source-redefined", "the query's columns changed")
             except SparkError as error:
                 if (step.newest and step.whole) or not is_gone(error):
                     raise
                 # VACUUM removed what the log still names; the newest version has its rows.
-                planning = self._source.planning(session, request, self._table.query)
+                planning = self._source.planning(session, request, query, settings)
                 step = planning.whole("source-files-gone", "files of its versions were removed")
             transaction = self._transaction(session, request)
-            return self._taken(session, transaction, request, step, started_s)
+            return self._taken(session, transaction, request, step, settings, started_s)
         except (*SparkError, OSError) as error:
             raise update_failed(self._project, self._table, error) from error
 
@@ -81,9 +85,10 @@ class SourceUpdates(BaseUpdates):
         transaction: Transaction,
         request: UpdateRequest,
         step: Step,
+        settings: Mapping[str, str],
         started_s: float,
     ) -> UpdateResult:
-        reader = StepReader(self._project, self._source.feed, step)
+        reader = StepReader(self._project, self._source.feed, step, settings)
         request = dataclasses.replace(request, full=step.replaces and transaction.exists)
         schema = reader.schema(session, ())
         return self.load(session, transaction, request, reader, schema, started_s)

@@ -33,6 +33,7 @@ from freshline.spark.commits.others import has_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns
 from freshline.spark.engine.pins import at_version, location
+from freshline.spark.engine.result_settings import set_as_then
 from freshline.spark.feeds.reader import (
     COLUMNS,
     FeedReader,
@@ -259,6 +260,8 @@ class BaseCheck(Check):
             commit is not None and held.mark and commit.mark != held.mark
         ):
             raise SkippedError("its feed's table is another one now")
+        if "settings" in facts and not set_as_then(self.session, self.project, self.table, facts):
+            raise SkippedError("it was loaded with other values of its query's variables")
         actual = at_version(self.session, self.path, self.version)
 
         def expected(seed: int | None = None) -> DataFrame:
