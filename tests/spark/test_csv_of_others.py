@@ -16,7 +16,10 @@ import pytest
 import zstandard
 from pyspark.sql import SparkSession
 
+from freshline.core.errors import Place
 from freshline.executor.records import UnreadableFilesError
+from freshline.project.model import Feed, KafkaSource
+from freshline.spark.feeds.kafka_reader import TopicReader
 from tests.support.share import share
 
 pytestmark = pytest.mark.spark
@@ -225,3 +228,50 @@ def test_files_that_are_no_csv_are_told_as_what_they_are(options, shop):
             shop.load("t", f"{number}.csv")
         ((_, told),) = caught.value.files
         assert why in told
+
+
+class _OneValue(TopicReader):
+    """A topic that has one value; no broker is asked."""
+
+    value = ""
+
+    def _of_topic(self, session, names):
+        nothing = "CAST(NULL AS {})".format
+        value = session.createDataFrame([(self.value,)], "value STRING")
+        return value.selectExpr(
+            f"{nothing('BINARY')} AS key",
+            "CAST(value AS BINARY) AS value",
+            "0 AS partition",
+            "0L AS offset",
+            "current_timestamp() AS timestamp",
+            f"{nothing('ARRAY<STRUCT<key: STRING, value: BINARY>>')} AS headers",
+            "0 AS timestampType",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "notes"),
+    [
+        ({}, "a\nb", []),
+        ({"quote": ""}, "a\nb", []),
+        ({"quote": ""}, '"a"\r\n', ['"a"']),
+        ({"escape": ""}, "a\nb", []),
+        ({"escape": ""}, '"a\nb"\n', ["a\nb"]),
+        ({"sep": "\u00a6"}, "a\nb", []),
+        ({"sep": "\u00a6"}, '"a\nb"', ["a\nb"]),
+        ({"encoding": "UTF-16"}, "a\nb", []),
+    ],
+)
+def test_a_value_of_a_topic_is_one_record_whatever_signs_part_and_quote_it(
+    options, value, notes, shop
+):
+    source = KafkaSource("localhost:9092", "t", "earliest", None)
+    place = Place("freshline.yml", 7)
+    feed = Feed("f", "kafka", "", "csv", options, "note STRING", None, None, place, source)
+    reader = _OneValue(shop.project, feed)
+    reader.value = value
+    columns = reader.schema(shop.session, ())
+    misfit = reader.misfit(columns)
+    records = reader.read(shop.session, ["0:0-1"], columns)
+    fitting = records.filter(f"NOT ({misfit})").collect()
+    assert [row.note for row in fitting] == notes

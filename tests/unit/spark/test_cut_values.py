@@ -5,20 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.spark.feeds.cut_values import Dialect, first_open, first_with_nul
+from freshline.spark.feeds.cut_values import Dialect, cut_values, first_open, first_with_nul
 
 TEXTS = st.text(alphabet='ab"\\,;\t \u00e9\r\n', max_size=6)
 ROWS = st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6)
 WRITERS = st.sampled_from(
     [
         (Dialect(separator=separator, escape=escape), quoting)
-        for separator in ",;\t"
+        for separator in ",;\t\u00a6"
         for escape in '"\\'
         for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
     ]
@@ -138,6 +139,16 @@ def test_a_long_value_is_looked_at_at_once():
         ({"ignoreLeadingWhiteSpace": "true"}, Dialect(is_told=False, skips_blanks=True)),
         ({"encoding": "UTF-16"}, None),
         ({"quote": ""}, None),
+        ({"sep": "\u00a6"}, Dialect("\u00a6", is_told=False)),
+        ({"quote": "\u00ab"}, Dialect(quote="\u00ab")),
+        ({"escape": ""}, Dialect(escape="\0")),
+        (
+            {"sep": "\u00a6", "encoding": "ISO-8859-1"},
+            Dialect("\u00a6", is_told=False, encoding="ISO-8859-1"),
+        ),
+        ({"sep": "\u20ac", "encoding": "ISO-8859-1"}, None),
+        ({"charset": "x-only-javas"}, Dialect(is_told=False, encoding="latin-1")),
+        ({"sep": "\u00a6", "charset": "x-only-javas"}, None),
     ],
 )
 def test_the_dialect_of_a_feed(options, dialect):
@@ -163,3 +174,34 @@ def test_a_nul_in_quotes_is_told_and_no_other(rows, writer, block_bytes):
     ]
     found = first_with_nul(io.BytesIO(text.encode()), dialect, block_bytes)
     assert found == (wanted[0] if wanted else None)
+
+
+@pytest.mark.parametrize("value", ['"a\nb"', '"a\0b"'])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sep": "\u00a6"},
+        {"sep": "\u20ac", "encoding": "windows-1252"},
+        {"quote": "\u00ab"},
+        {"quote": "\u00ab", "escape": "\u00a4"},
+        {"escape": ""},
+    ],
+)
+def test_a_value_is_told_whatever_signs_part_and_quote_it(options, value, tmp_path):
+    separator, quote = options.get("sep", ","), options.get("quote", '"')
+    text = f"1,\u00e9,{value}\n2,c,d\n".replace(",", separator).replace('"', quote)
+    (tmp_path / "a.csv").write_bytes(text.encode(options.get("encoding", "utf-8")))
+    (tmp_path / "b.csv").write_bytes(b"1,2\n")
+    feed = SimpleNamespace(path=str(tmp_path), kind="files", format="csv", options=options)
+    reader: Any = SimpleNamespace(feed=feed)
+    nobody: Any = None
+    assert [name for name, _ in cut_values(nobody, reader, ["a.csv", "b.csv"])] == ["a.csv"]
+
+
+def test_where_nothing_escapes_quotes_two_of_them_end_a_value_and_go_on():
+    """As Spark takes such a value: to the next separator, or to the end of the line."""
+    dialect = Dialect(escape="\0")
+    assert first_open(io.BytesIO(b'1,"a""b\n2,c\n'), dialect) is None
+    assert first_open(io.BytesIO(b'1,"a""b","c\nd"\n'), dialect) == 1
+    assert re.search(dialect.record, '1,"a""b","c\nd"\n') is not None
+    assert re.search(dialect.record, "1,a\n2,b") is None

@@ -29,7 +29,7 @@ _BACKSLASH = "\\"
 _NUL = "\0"
 _BLANKS = frozenset(" \t")
 _BYTES = "latin-1"
-"""Keeps every byte; quotes and separators are ASCII."""
+"""Keeps every byte, of an encoding that only Spark knows: signs of ASCII are found in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,14 @@ class Dialect:
     Attributes:
         separator: Between two values.
         quote: Before and after a quoted one.
-        escape: Before a quote within a quoted value.
+        escape: Before a quote within a quoted value; to Spark NUL where the feed says that there is
+            none.
         comment: What a line without values begins with; empty: none does.
         is_told: The feed itself says how quotes are written. Else rows of a writer that puts a
             backslash before them are rejected one by one, so none of its lines is open.
         feeds_alone: Lines end with a line feed, and with nothing else.
         skips_blanks: A value begins behind the blanks that stand before it.
+        encoding: Of the file.
     """
 
     separator: str = ","
@@ -54,6 +56,7 @@ class Dialect:
     is_told: bool = True
     feeds_alone: bool = False
     skips_blanks: bool = False
+    encoding: str = "utf-8"
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Dialect | None:
@@ -62,14 +65,14 @@ class Dialect:
         if has_wide_characters(options) or not (feeds_alone or has_plain_lines(options)):
             return None
         separator, quote, escape = csv_signs(options)
-        separator = separator.replace("\\t", "\t")
-        known = len(quote) == 1 and separator and (separator + quote + escape).isascii()
-        if not known or len(escape) != 1:
+        separator, escape = separator.replace("\\t", "\t"), escape or _NUL
+        encoding = _encoding(options, separator + quote + escape)
+        if encoding is None or not separator or len(quote) != 1 or len(escape) != 1:
             return None
         is_told = option(options, "escape", "quote") is not None
         comment = option(options, "comment") or ""
         skips_blanks = (option(options, "ignoreLeadingWhiteSpace") or "").lower() == "true"
-        return cls(separator, quote, escape, comment, is_told, feeds_alone, skips_blanks)
+        return cls(separator, quote, escape, comment, is_told, feeds_alone, skips_blanks, encoding)
 
     @property
     def record(self) -> str:
@@ -128,6 +131,18 @@ class Dialect:
             at += len(self.separator)
 
 
+def _encoding(options: Mapping[str, str], signs: str) -> str | None:
+    """The encoding of a feed's files as Python knows it; None: it does not have these signs."""
+    encoding = option(options, "encoding", "charset") or "utf-8"
+    try:
+        signs.encode(encoding)
+    except UnicodeError:
+        return None
+    except LookupError:
+        return _BYTES if signs.isascii() else None
+    return encoding
+
+
 @cache
 def _quoted(quote: str, escape: str) -> re.Pattern[str]:
     """A quoted value, to its last quote."""
@@ -136,7 +151,7 @@ def _quoted(quote: str, escape: str) -> re.Pattern[str]:
 
 def _value(quote: str, escape: str) -> str:
     """Of a quoted value: atomic, so that Java needs no stack for a long one."""
-    quote, escape = re.escape(quote), re.escape(escape)
+    quote, escape = re.escape(quote), re.escape(escape).replace(_NUL, r"\x00")
     if quote == escape:
         return f"{quote}[^{quote}]*+(?>(?:{quote}{quote}[^{quote}]*+)*){quote}"
     inside = f"[^{quote}{escape}]*+"
@@ -223,7 +238,7 @@ def first_open(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BYTES)
     return first_line(
         file,
         lambda block: _is_suspect(block, dialect),
-        lambda line: dialect.is_open(line.decode(_BYTES)),
+        lambda line: dialect.is_open(line.decode(dialect.encoding, "replace")),
         block_bytes,
         feeds_alone=dialect.feeds_alone,
     )
@@ -238,7 +253,7 @@ def first_with_nul(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BY
     return first_line(
         file,
         lambda block: b"\0" in block,
-        lambda line: dialect.has_nul(line.decode(_BYTES)),
+        lambda line: dialect.has_nul(line.decode(dialect.encoding, "replace")),
         block_bytes,
         feeds_alone=dialect.feeds_alone,
     )
@@ -246,10 +261,11 @@ def first_with_nul(file: BinaryIO, dialect: Dialect, block_bytes: int = BLOCK_BY
 
 def _is_suspect(block: bytes, dialect: Dialect) -> bool:
     """Whether a value may be open: between a line's quotes, taken by pairs, no line ends."""
-    quote = dialect.quote.encode()
+    quote = dialect.quote.encode(dialect.encoding)
     if quote not in block:
         return False
-    if dialect.escape != dialect.quote and (dialect.escape.encode() + quote) in block:
+    escape = dialect.escape.encode(dialect.encoding)
+    if len(quote) > 1 or (escape != quote and escape + quote in block):
         return True
     return _balanced(quote).fullmatch(block) is None
 

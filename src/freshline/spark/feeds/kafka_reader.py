@@ -149,11 +149,12 @@ class TopicReader(FeedReader):
     def _has_more_than_one(self, text: Column, options: dict[str, str]) -> Column:
         """Whether a value holds several records: Spark would read only the first."""
         if self.feed.format == "csv":
-            of_files = ("multiline", "linesep")
+            of_files = ("multiline", "linesep", "encoding", "charset")
             told = {k: v for k, v in self._parsing.items() if k.lower() not in of_files}
             dialect = Dialect.of(told)
             if dialect is None:
-                return F.lit(False)
+                # Without quotes a line break ends a record; from_csv takes it for one of a value.
+                return F.rtrim(text, F.lit("\r\n")).rlike(r"[\r\n]")
             may_be = text.contains(dialect.quote) | text.rlike(r"[\r\n]")
             return may_be & ~text.rlike(dialect.record)
         # Judged by Spark's own reader: in an array, two records are two elements, or no json.
