@@ -9,6 +9,7 @@ import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -226,3 +227,32 @@ def test_a_full_update_of_one_table_takes_no_column_from_another(shop):
     assert [row["note"] for row in shop.rows("b")] == ["a", None, "c"]
     assert shop.rows("a") == [{"id": 2}, {"id": 3}]
     assert shop.plan().errors == []
+
+
+def test_a_decimal_of_eight_digits_is_no_day(shop):
+    folder = shop.feed("f", "parquet", "id BIGINT, day DATE")
+    shop.table("t", "SELECT id, year(day) AS y FROM STREAM f")
+    days = pa.array([Decimal(20260131)], pa.decimal128(8, 0))
+    rows = pa.table({"id": pa.array([1], pa.int64()), "day": days})
+    pq.write_table(rows, folder / "a", store_decimal_as_integer=True)
+    with pytest.raises(UnreadableFilesError, match=r"column day is DECIMAL\(8,0\) and no DATE"):
+        shop.load("t", "a")
+
+
+@pytest.mark.parametrize("setting", [None, "spark.sql.parquet.inferTimestampNTZ.enabled"])
+def test_times_without_a_zone_are_those_of_the_first_file(setting, shop):
+    """Where Spark is set to take them for instants, they are."""
+    folder = shop.feed("f", "parquet", None)
+    shop.table("t", "SELECT * FROM STREAM f", settings={setting: "false"} if setting else {})
+    for name, zone in (("1", None), ("2", None), ("3", "UTC")):
+        rows = pa.table({"at": pa.array([0], pa.timestamp("us", zone))})
+        pq.write_table(rows, folder / name)
+    shop.load("t", "1")
+    shop.load("t", "2")
+    if setting is None:
+        with pytest.raises(
+            UnreadableFilesError, match="column at is a TIMESTAMP and no TIMESTAMP_"
+        ):
+            shop.load("t", "3")
+    else:
+        shop.load("t", "3")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import io
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +33,7 @@ from freshline.spark.feeds.parquet_columns import (
     in_folder_alone,
     nanoseconds,
     other_meaning,
+    other_meanings,
 )
 
 CENTS = pa.array([Decimal("123.45"), None], pa.decimal128(9, 2))
@@ -180,11 +183,19 @@ def test_points_in_names_part_nothing():
     assert reason.startswith(f"column order.amount {what}; column o.net.amount {what}: ")
 
 
-def read_as(column: pa.Array, kind: DataType, **how: bool) -> str | None:
+def read_as(
+    column: pa.Array,
+    kind: DataType,
+    *,
+    inferred: bool = False,
+    otherwise: frozenset[str] = frozenset(),
+    **written: Any,
+) -> str | None:
     buffer = io.BytesIO()
-    pq.write_table(pa.table({"at": column}), buffer)
+    pq.write_table(pa.table({"at": column}), buffer, **written)
+    schema = StructType([StructField("at", kind)])
     with pq.ParquetFile(buffer) as file:
-        return other_meaning(file, StructType([StructField("at", kind)]), **how)
+        return other_meaning(file, schema, inferred=inferred, otherwise=otherwise)
 
 
 def test_a_day_is_no_whole_number():
@@ -205,3 +216,84 @@ def test_instants_are_read_as_wall_clocks_where_somebody_says_so():
     assert reason.startswith("column at is a TIMESTAMP and no TIMESTAMP_NTZ")
     assert read_as(walls, TimestampNTZType(), inferred=True) is None
     assert read_as(instants, TimestampType(), inferred=True) is None
+
+
+@pytest.mark.parametrize(
+    ("column", "what"),
+    [
+        (WHOLE, "DECIMAL(9,0)"),
+        (pa.array([dt.time(12)], pa.time32("ms")), "a TIME"),
+        (pa.array([5], pa.uint32()), "a whole number"),
+        (pa.array([None]), None),
+        (DAYS, None),
+    ],
+)
+def test_a_column_that_is_stored_as_a_number_is_no_day(column, what):
+    """Spark takes each INT32 for days since 1970, whatever it stands for."""
+    reason = read_as(column, DateType(), store_decimal_as_integer=True)
+    assert reason == (what and message(f"column n is {what} and no DATE", "at"))
+
+
+INSTANTS = pa.array([0], pa.timestamp("us", "UTC"))
+WALLS = pa.array([0], pa.timestamp("us"))
+OLD = {"use_deprecated_int96_timestamps": True}
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "what", "written"),
+    [
+        (INSTANTS, LongType(), "a TIMESTAMP", {}),
+        (WALLS, LongType(), "a TIMESTAMP_NTZ", {}),
+        (pa.array([0], pa.timestamp("ns")), LongType(), "a TIMESTAMP_NTZ", {}),
+        (pa.array([dt.time(12)], pa.time32("ms")), IntegerType(), "a TIME", {}),
+        (INSTANTS, TimestampNTZType(), "a TIMESTAMP", OLD),
+        (WALLS, TimestampType(), "a TIMESTAMP_NTZ", {}),
+        (INSTANTS, TimestampType(), None, OLD),
+        (INSTANTS, TimestampType(), None, {}),
+        (WALLS, TimestampNTZType(), None, {}),
+    ],
+)
+def test_a_column_of_another_kind_than_the_first_files_is_told_where_nobody_declared_it(
+    column, kind, what, written
+):
+    reason = read_as(column, kind, inferred=True, **written)
+    shown = kind.simpleString().upper()
+    assert reason == (what and message(f"column n is {what} and no {shown}", "at"))
+    assert read_as(column, kind, **written) is None
+
+
+def test_what_spark_is_set_to_infer_so_is_of_the_first_files_kind():
+    walls, numbers = (
+        "spark.sql.parquet.inferTimestampNTZ.enabled",
+        "spark.sql.legacy.parquet.nanosAsLong",
+    )
+    nanoseconds_ = pa.array([0], pa.timestamp("ns"))
+    for column, kind, setting in (
+        (WALLS, TimestampType(), walls),
+        (nanoseconds_, LongType(), numbers),
+    ):
+        assert read_as(column, kind, inferred=True, otherwise=frozenset({setting})) is None
+        assert read_as(column, kind, inferred=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [
+        ({}, True),
+        ({"basePath": "HERE"}, False),
+        ({"basePath": "HERE", "recursiveFileLookup": "false"}, False),
+        ({"basePath": "HERE", "recursiveFileLookup": "TRUE"}, True),
+    ],
+)
+def test_a_column_that_a_folder_alone_has_is_told_where_spark_does_not_read_it(
+    options, is_told, tmp_path
+):
+    name = "day=2026-01-31/a.parquet"
+    (tmp_path / name).parent.mkdir()
+    pq.write_table(pa.table({"id": pa.array([1], pa.int64())}), tmp_path / name)
+    schema = StructType([StructField("id", LongType()), StructField("day", StringType())])
+    place = str(tmp_path)
+    options = {key: place if value == "HERE" else value for key, value in options.items()}
+    feed = SimpleNamespace(path=place, format="parquet", options=options, schema="declared")
+    reader: Any = SimpleNamespace(feed=feed)
+    assert bool(other_meanings(reader, [name], schema)) == is_told

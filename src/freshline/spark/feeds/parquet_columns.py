@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -31,6 +32,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.delta.stores import arrow_store
+from freshline.project.model import Feed
 from freshline.project.sections.reader_options import option
 from freshline.spark.feeds.exact import TEXT_TYPES
 from freshline.spark.feeds.reader import FeedReader
@@ -49,11 +51,24 @@ _UNSIGNED_INTO: Mapping[int, tuple[type[DataType], ...]] = {
 }
 """By bits of an unsigned number: types in which the upper half of its numbers is negative."""
 _READS_AT_ONCE = 16
-_HOW = "with the feed's path as the option `basePath` Spark reads it from there"
+_HOW = (
+    "with the feed's path as the option `basePath`, and without `recursiveFileLookup`, Spark reads"
+    " it from there"
+)
+
+_WALLS_AS_INSTANTS = "spark.sql.parquet.inferTimestampNTZ.enabled"
+_NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
+_INFERRED_OTHERWISE = {_WALLS_AS_INSTANTS: "false", _NANOS_AS_LONG: "true"}
+"""Settings, and the value with which Spark takes such times of a file for another type."""
 
 
 def other_meanings(
-    reader: FeedReader, names: Sequence[str], schema: StructType, *, failed: bool = False
+    reader: FeedReader,
+    names: Sequence[str],
+    schema: StructType,
+    *,
+    failed: bool = False,
+    otherwise: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
     """The files of a Parquet feed with such a column, each with the reason.
 
@@ -65,11 +80,12 @@ def other_meanings(
         schema: The feed's.
         failed: Spark could not read them. Else nothing is said of columns at which Spark fails
             where a query reads them: it may read others alone.
+        otherwise: As of :func:`other_meaning`.
     """
     feed = reader.feed
     if feed.format != "parquet":
         return []
-    has_base = option(feed.options, "basePath") is not None
+    has_base = _takes_keys(feed.options)
     inferred = feed.schema is None
     matters = failed or any(_matters(each.dataType, inferred=inferred) for each in schema)
     looked_at = [name for name in names if matters or (folder_keys(name) and not has_base)]
@@ -80,7 +96,7 @@ def other_meanings(
             with pq.ParquetFile(f"{base}/{name}", filesystem=system) as file:
                 keys = frozenset() if has_base else folder_keys(name)
                 return (
-                    other_meaning(file, schema, inferred=inferred)
+                    other_meaning(file, schema, inferred=inferred, otherwise=otherwise)
                     or in_folder_alone(file, schema, keys)
                     or (nanoseconds(file, schema) if failed else None)
                 )
@@ -93,6 +109,20 @@ def other_meanings(
         with ThreadPoolExecutor(_READS_AT_ONCE) as threads:
             reasons = list(threads.map(reason, looked_at))
     return [(name, why) for name, why in zip(looked_at, reasons, strict=True) if why is not None]
+
+
+def inferred_otherwise(session: SparkSession, feed: Feed) -> frozenset[str]:
+    """The settings by which Spark gives a file's times another type than they say themselves."""
+    if feed.format != "parquet" or feed.schema is not None:
+        return frozenset()
+    told = _INFERRED_OTHERWISE.items()
+    return frozenset(name for name, value in told if str(session.conf.get(name)).lower() == value)
+
+
+def _takes_keys(options: Mapping[str, str]) -> bool:
+    """Whether Spark takes columns from the names of folders."""
+    everywhere = (option(options, "recursiveFileLookup") or "").lower() == "true"
+    return option(options, "basePath") is not None and not everywhere
 
 
 def folder_keys(name: str) -> frozenset[str]:
@@ -112,7 +142,11 @@ def in_folder_alone(file: pq.ParquetFile, schema: StructType, keys: frozenset[st
 
 
 def other_meaning(
-    file: pq.ParquetFile, schema: StructType, *, inferred: bool = False
+    file: pq.ParquetFile,
+    schema: StructType,
+    *,
+    inferred: bool = False,
+    otherwise: frozenset[str] = frozenset(),
 ) -> str | None:
     """The file's columns that stand for something else than the schema's, in a sentence.
 
@@ -120,12 +154,16 @@ def other_meaning(
         file: Of a feed.
         schema: The feed's.
         inferred: The schema is that of the feed's first file; nobody declared it. Spark reads
-            instants as times without a zone if the schema says so, which only a user can want.
+            instants as times without a zone, or as whole numbers, if the schema says so, which
+            only a user can want.
+        otherwise: As of :func:`inferred_otherwise`.
     """
     wrong = []
     for index, column, parts, kinds in _columns(file, schema):
         for kind in kinds:
-            what = _what_else(column, kind, inferred=inferred)
+            what = _what_else(column, kind) or (
+                _of_another_kind(column, kind, otherwise) if inferred else None
+            )
             if what is not None and not (what.startswith("unsigned") and _are_small(file, index)):
                 wrong.append(
                     f"column {_shown(parts)} is {what} and no {kind.simpleString().upper()}"
@@ -151,7 +189,7 @@ def _matters(kind: DataType, *, inferred: bool) -> bool:
         return _matters(kind.elementType, inferred=inferred)
     if isinstance(kind, MapType):
         return any(_matters(each, inferred=inferred) for each in (kind.keyType, kind.valueType))
-    if isinstance(kind, TimestampNTZType):
+    if isinstance(kind, _TIMES):
         return inferred
     return isinstance(kind, (*_WHOLE, *_REAL, *TEXT_TYPES, DateType))
 
@@ -187,7 +225,7 @@ def _kinds_at(kind: DataType, parts: Sequence[str]) -> Iterator[DataType]:
         yield kind
 
 
-def _what_else(column: Any, kind: DataType, *, inferred: bool) -> str | None:
+def _what_else(column: Any, kind: DataType) -> str | None:
     """What a column stands for that its type in the schema cannot hold; None: it can."""
     told = json.loads(column.logical_type.to_json())
     name = told["Type"]
@@ -199,14 +237,42 @@ def _what_else(column: Any, kind: DataType, *, inferred: bool) -> str | None:
         bits = told["bitWidth"]
         if isinstance(kind, _UNSIGNED_INTO.get(bits, ())):
             return f"unsigned with {bits} bits"
-    if isinstance(kind, DateType) and name in ("None", "Int") and column.physical_type == "INT32":
-        return "a whole number"
+    if isinstance(kind, DateType) and column.physical_type == "INT32":
+        return _no_day(told)
     if isinstance(kind, _REAL) and name in ("Date", "Time", "Timestamp"):
         return f"a {name.upper()}"
     if isinstance(kind, _WHOLE) and name == "Date":
         return "a DATE"
-    if inferred and isinstance(kind, TimestampNTZType):
-        return "a TIMESTAMP" if name == "Timestamp" and told["isAdjustedToUTC"] else None
+    return None
+
+
+def _no_day(told: Mapping[str, Any]) -> str | None:
+    """What a column of INT32 stands for, of which Spark takes each number for days since 1970."""
+    match told["Type"]:
+        case "Date" | "Null":
+            return None
+        case "Decimal":
+            return _decimal(told)
+        case "Time":
+            return "a TIME"
+    return "a whole number"
+
+
+def _of_another_kind(column: Any, kind: DataType, otherwise: frozenset[str]) -> str | None:
+    """What a column stands for where its type is that of another file, which nobody declared."""
+    told = json.loads(column.logical_type.to_json())
+    is_instant = column.physical_type == "INT96" or bool(told.get("isAdjustedToUTC"))
+    time = "a TIMESTAMP" if is_instant else "a TIMESTAMP_NTZ"
+    match told["Type"]:
+        case "Time" if isinstance(kind, _WHOLE):
+            return "a TIME"
+        case "Timestamp" if isinstance(kind, _WHOLE):
+            as_number = _NANOS_AS_LONG in otherwise and _has_nanoseconds(column)
+            return None if as_number else time
+        case "Timestamp" if isinstance(kind, TimestampType) and not is_instant:
+            return None if _WALLS_AS_INSTANTS in otherwise else time
+        case "Timestamp" | "None" if isinstance(kind, TimestampNTZType) and is_instant:
+            return time
     return None
 
 

@@ -23,7 +23,7 @@ from freshline.spark.engine.errors import (
 )
 from freshline.spark.feeds.cut_values import cut_values
 from freshline.spark.feeds.misfits import separator_meant
-from freshline.spark.feeds.parquet_columns import NANOSECONDS, other_meanings
+from freshline.spark.feeds.parquet_columns import NANOSECONDS, inferred_otherwise, other_meanings
 from freshline.spark.feeds.reader import FeedReader
 from freshline.spark.feeds.search import opened
 from freshline.spark.feeds.several_values import several_values
@@ -130,7 +130,7 @@ def misread_files(
     return (
         several_values(session, reader, names)
         or cut_values(session, reader, names)
-        or other_meanings(reader, names, schema)
+        or other_meanings(reader, names, schema, otherwise=inferred_otherwise(session, reader.feed))
         or moved_files(reader, names, before)  # what was looked at is not what will be read
     )
 
@@ -220,7 +220,8 @@ def _fault(
         if "Relative path in absolute URI" in message(error):
             return _COLON
         if schema is not None and len(names) == 1:
-            told = other_meanings(reader, names, schema, failed=True)
+            otherwise = inferred_otherwise(session, reader.feed)
+            told = other_meanings(reader, names, schema, failed=True, otherwise=otherwise)
             if told:
                 return told[0][1]
         if "TIMESTAMP(NANOS" in message(error):
