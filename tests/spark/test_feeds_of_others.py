@@ -256,3 +256,21 @@ def test_times_without_a_zone_are_those_of_the_first_file(setting, shop):
             shop.load("t", "3")
     else:
         shop.load("t", "3")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("setting", ["Vectorized", "NestedColumnVectorized"])
+def test_a_decimal_too_large_for_its_column_is_told_however_files_are_read(setting, nested, shop):
+    kind = "DECIMAL(9,2)"
+    folder = shop.feed("f", "parquet", f"price {f'STRUCT<x: {kind}>' if nested else kind}")
+    shop.table(
+        "t",
+        "SELECT * FROM STREAM f",
+        settings={f"spark.sql.parquet.enable{setting}Reader": "false"},
+    )
+    prices: pa.Array = pa.array([Decimal("123456789.00")], pa.decimal128(18, 2))
+    if nested:
+        prices = pa.StructArray.from_arrays([prices], ["x"])
+    pq.write_table(pa.table({"price": prices}), folder / "a")
+    with pytest.raises(UnreadableFilesError):
+        shop.load("t", "a")

@@ -57,6 +57,11 @@ _TEXT_FORMATS = ("csv", "json")
 _PLACES = frozenset({"geometry", "geography"})
 _UNREAD_BY_FORMAT = {"csv": _PLACES | {"array", "map", "struct", "void"}, "json": _PLACES}
 _UNREAD_IN_FILES = frozenset({"time", "interval"})
+_REFUSING = (
+    "spark.sql.parquet.enableVectorizedReader",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader",
+)
+"""Without these, a decimal of a Parquet file that its column does not hold is NULL."""
 
 
 def declared_schema(feed: Feed) -> StructType | None:
@@ -265,6 +270,8 @@ class FeedReader:
         )
         if not is_text:
             read_every_row(session, of_delta=False)
+            for setting in _REFUSING:
+                session.conf.set(setting, "true")
         wide = StructType([*exact.wide, *corrupt])
         paths = [self.path(name) for name in names]
         frame = jvm.loaded(session, self.feed.format, self._options(), wide.json(), paths)
