@@ -239,6 +239,35 @@ def test_a_decimal_of_eight_digits_is_no_day(shop):
         shop.load("t", "a")
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("setting", ["Vectorized", "NestedColumnVectorized"])
+def test_a_decimal_too_large_for_its_column_is_told_however_files_are_read(setting, nested, shop):
+    kind = "DECIMAL(9,2)"
+    folder = shop.feed("f", "parquet", f"price {f'STRUCT<x: {kind}>' if nested else kind}")
+    shop.table(
+        "t",
+        "SELECT * FROM STREAM f",
+        settings={f"spark.sql.parquet.enable{setting}Reader": "false"},
+    )
+    prices: pa.Array = pa.array([Decimal("123456789.00")], pa.decimal128(18, 2))
+    if nested:
+        prices = pa.StructArray.from_arrays([prices], ["x"])
+    pq.write_table(pa.table({"price": prices}), folder / "a")
+    with pytest.raises(UnreadableFilesError):
+        shop.load("t", "a")
+
+
+def test_columns_stand_as_the_schema_has_them_where_a_folder_gives_one(shop):
+    folder = shop.feed("f", "parquet", "id BIGINT, day STRING, note STRING")
+    shop.feeds["f"] = replace(shop.feeds["f"], options={"basePath": str(folder)})
+    shop.table("t", "SELECT i, d, n FROM STREAM f AS r(i, d, n)")
+    (folder / "day=mon").mkdir()
+    rows = pa.table({"id": pa.array([1], pa.int64()), "note": ["x"]})
+    pq.write_table(rows, folder / "day=mon" / "a.parquet")
+    shop.load("t", "day=mon/a.parquet")
+    assert shop.rows("t") == [{"i": 1, "d": "mon", "n": "x"}]
+
+
 @pytest.mark.parametrize("setting", [None, "spark.sql.parquet.inferTimestampNTZ.enabled"])
 def test_times_without_a_zone_are_those_of_the_first_file(setting, shop):
     """Where Spark is set to take them for instants, they are."""
@@ -256,21 +285,3 @@ def test_times_without_a_zone_are_those_of_the_first_file(setting, shop):
             shop.load("t", "3")
     else:
         shop.load("t", "3")
-
-
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("setting", ["Vectorized", "NestedColumnVectorized"])
-def test_a_decimal_too_large_for_its_column_is_told_however_files_are_read(setting, nested, shop):
-    kind = "DECIMAL(9,2)"
-    folder = shop.feed("f", "parquet", f"price {f'STRUCT<x: {kind}>' if nested else kind}")
-    shop.table(
-        "t",
-        "SELECT * FROM STREAM f",
-        settings={f"spark.sql.parquet.enable{setting}Reader": "false"},
-    )
-    prices: pa.Array = pa.array([Decimal("123456789.00")], pa.decimal128(18, 2))
-    if nested:
-        prices = pa.StructArray.from_arrays([prices], ["x"])
-    pq.write_table(pa.table({"price": prices}), folder / "a")
-    with pytest.raises(UnreadableFilesError):
-        shop.load("t", "a")

@@ -275,7 +275,7 @@ class FeedReader:
         wide = StructType([*exact.wide, *corrupt])
         paths = [self.path(name) for name in names]
         frame = jvm.loaded(session, self.feed.format, self._options(), wide.json(), paths)
-        if len(frame.columns) > len(wide):  # a basePath adds the keys of all folders
+        if frame.columns != wide.names:  # a basePath puts the keys of all folders behind them
             frame = frame.select([F.col(backquoted(name)) for name in wide.names])
         return exact.marked(frame, CORRUPT) if is_text else exact.strict(frame)
 
