@@ -25,7 +25,7 @@ def test_times_in_nanoseconds_of_a_feed_without_a_schema():
         schema=schema,
         unreadable=lambda *_: None,
     )
-    ((name, reason),) = unreadable_files(None, reader, ["a.parquet"], None)  # type: ignore[arg-type]
+    ((name, reason),) = unreadable_files(session(), reader, ["a.parquet"], None)  # type: ignore[arg-type]
     assert name == "a.parquet"
     assert reason.startswith("it has times in nanoseconds, which Spark does not read: have its")
 
@@ -46,7 +46,18 @@ class Thrown:
         return self._cause
 
 
-def blamed(faults: Mapping[str, tuple[str, str]], path: str = "s3a://lake/orders") -> list[str]:
+def session(*, stopped: bool = False) -> Any:
+    """Of a Spark that answers, or of one that has stopped."""
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: stopped))
+    return SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java))
+
+
+def blamed(
+    faults: Mapping[str, tuple[str, str]],
+    path: str = "s3a://lake/orders",
+    *,
+    stopped: bool = False,
+) -> list[str]:
     """The files that are blamed, where reading some of them alone or together fails so."""
 
     def read(_: object, names: list[str], __: object) -> Any:
@@ -66,7 +77,7 @@ def blamed(faults: Mapping[str, tuple[str, str]], path: str = "s3a://lake/orders
         unreadable=lambda *_: None,
     )
     names = ["a.json", "b.json", "c.json"]
-    found = unreadable_files(None, reader, names, None)  # type: ignore[arg-type]
+    found = unreadable_files(session(stopped=stopped), reader, names, None)  # type: ignore[arg-type]
     return [name for name, _ in found]
 
 
@@ -77,6 +88,18 @@ EXPIRED = (
 DENIED = (
     "java.nio.file.AccessDeniedException",
     "s3a://lake/orders/a.json: getFileStatus: S3Exception: null (Service: S3, Status Code: 403)",
+)
+STOPPED = (
+    "java.lang.IllegalStateException",
+    "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n",
+)
+LOST = (
+    "org.apache.spark.SparkException",
+    (
+        "Job aborted due to stage failure: Task 0 in stage 7.0 failed 4 times, most recent"
+        " failure: Lost task 0.3 in stage 7.0 (TID 31) (10.0.0.7 executor 5): ExecutorLostFailure"
+        " (executor 5 exited caused by one of the running tasks) Reason: worker lost"
+    ),
 )
 BROKEN = ("java.io.EOFException", "Unexpected end of input stream")
 
@@ -89,9 +112,18 @@ BROKEN = ("java.io.EOFException", "Unexpected end of input stream")
         ("java.net.SocketTimeoutException", "Read timed out"),
         ("org.apache.hadoop.fs.s3a.AWSServiceThrottledException", "open: SlowDown"),
         ("java.io.FileNotFoundException", "/data/a.json (Too many open files)"),
+        STOPPED,
+        LOST,
+        ("org.apache.spark.SparkException", "Job 3 cancelled because SparkContext was shut down"),
+        (
+            "org.apache.spark.SparkException",
+            "[SPARK_JOB_CANCELLED] Job 3 cancelled. SQLSTATE: XXKDA",
+        ),
     ],
 )
-def test_no_file_is_blamed_for_what_the_store_or_the_network_did(fault: tuple[str, str]) -> None:
+def test_no_file_is_blamed_for_what_the_store_the_network_or_spark_did(
+    fault: tuple[str, str],
+) -> None:
     assert blamed({"a.json": fault}) == []
     assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), fault)) == []
 
@@ -106,6 +138,15 @@ def test_a_file_is_blamed_for_what_it_holds_whatever_words_are_in_it() -> None:
     assert blamed({"b.json": BROKEN}) == ["b.json"]
     row = ("com.fasterxml.jackson.core.JsonParseException", "Unexpected 'Connection refused'")
     assert blamed({"b.json": row, "c.json": BROKEN}) == ["b.json", "c.json"]
+    task = (
+        f"Job aborted due to stage failure: Lost task 0.0 in stage 1.0: Unexpected '{STOPPED[1]}'"
+    )
+    for kind, text in ((row[0], STOPPED[1]), (row[0], LOST[1]), (LOST[0], task)):
+        assert blamed({"b.json": (kind, text)}) == ["b.json"]
+
+
+def test_no_file_is_blamed_once_spark_has_stopped_whatever_it_says() -> None:
+    assert blamed({"b.json": BROKEN}, stopped=True) == []
 
 
 def test_a_file_that_may_not_be_read_is_there(tmp_path, monkeypatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -42,7 +43,17 @@ _OF_THE_PLATFORM = re.compile(
     r"|ConnectionPoolTimeout|Connection (?:refused|reset|timed out)|Read timed out"
     r"|Network is unreachable|No space left on device|Too many open files|Stale file handle"
 )
-_CANCELLED = re.compile(r"SPARK_JOB_CANCELLED|SparkContext was shut down")
+_OF_SPARK = re.compile(r"org\.apache\.spark\.|java\.lang\.IllegalStateException$")
+_ENDED = re.compile(
+    r"\[SPARK_JOB_CANCELLED|(?:Job|Stage)\b[^:]* SparkContext was shut down"
+    r"|SparkContext has been shutdown|Cannot call methods on a stopped SparkContext"
+    r"|Job aborted due to stage failure: Task [^:]+: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\)"
+    r" \([^()]*\): ExecutorLostFailure\b"
+)
+"""How a message of Spark's own begins that tells of its end, or of an executor's.
+
+Further behind may stand what a row holds.
+"""
 _DENIED = re.compile(
     r"AccessDenied|Access Denied|[Ss]tatus [Cc]ode:? 403|: 403 |403 Forbidden"
     r"|AuthorizationPermissionMismatch"
@@ -105,28 +116,37 @@ def _thrown(error: BaseException) -> Any:
     return getattr(error, "_origin", None)
 
 
+def _causes(error: BaseException) -> Iterator[tuple[str, str]]:
+    """Class and message of what Java threw, down to its root."""
+    cause = _thrown(error)
+    while cause is not None:
+        yield str(cause.getClass().getName()), str(cause.getMessage() or "").strip()
+        cause = cause.getCause()
+
+
 def _of_stores(error: BaseException) -> list[str]:
     """What exceptions of stores, of the network and of file systems say, each behind its class."""
-    told, cause = [], _thrown(error)
-    while cause is not None:
-        text = f"{cause.getClass().getName()}: {cause.getMessage() or ''}"
-        told += [text] if _OF_STORES.match(text) else []
-        cause = cause.getCause()
-    return told
+    told = (f"{kind}: {text}" for kind, text in _causes(error))
+    return [text for text in told if _OF_STORES.match(text)]
+
+
+def _of_spark(error: BaseException) -> list[str]:
+    """What exceptions of Spark's own say."""
+    if _thrown(error) is None:
+        return _chain(error)
+    return [text for kind, text in _causes(error) if _OF_SPARK.match(kind)]
 
 
 def _chain(error: BaseException) -> list[str]:
     """The messages from the exception down to its root."""
-    cause = _thrown(error)
-    if cause is None:
+    if _thrown(error) is None:
         return [str(error).split("\n\tat ")[0].strip()]
     told = []
-    while cause is not None:
-        kind, text = str(cause.getClass().getName()), str(cause.getMessage() or "").strip()
+    for kind, text in _causes(error):
         if " " not in text:  # of a class that is not found, Java says its name alone
-            text = f"{kind}: {text}" if text else kind
-        told.append(text)
-        cause = cause.getCause()
+            told.append(f"{kind}: {text}" if text else kind)
+        else:
+            told.append(text)
     return told
 
 
@@ -136,9 +156,9 @@ def is_gone(error: BaseException) -> bool:
 
 
 def is_of_the_platform(error: BaseException) -> bool:
-    """Whether a store or the network failed, or Spark was told to end, whatever was to be read."""
+    """Whether a store, the network or Spark itself failed, whatever was to be read."""
     return any(map(_OF_THE_PLATFORM.search, _of_stores(error))) or any(
-        map(_CANCELLED.search, _chain(error))
+        map(_ENDED.match, _of_spark(error))
     )
 
 

@@ -21,6 +21,7 @@ from freshline.spark.engine.errors import (
     message,
     one_line,
 )
+from freshline.spark.engine.process import is_stopped
 from freshline.spark.feeds.cut_values import cut_values
 from freshline.spark.feeds.misfits import separator_meant
 from freshline.spark.feeds.parquet_columns import NANOSECONDS, inferred_otherwise, other_meanings
@@ -61,8 +62,8 @@ def unreadable_files(
         schema: The feed's; None: each file is read with its own.
 
     Returns:
-        None of them where the store, the network or the machine failed meanwhile, or the store
-        gives out none of them: credentials that have expired are no file's fault.
+        None of them where the store, the network, the machine or Spark failed meanwhile, or the
+        store gives out none of them: credentials that have expired are no file's fault.
     """
     told = reader.unreadable(session, names)
     if told is not None:
@@ -212,7 +213,7 @@ def _fault(
         columns = schema if schema is not None else reader.schema(session, names)
         reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
     except SparkError as error:
-        if is_of_the_platform(error):
+        if is_of_the_platform(error) or is_stopped(session):
             raise
         name = condition(error)
         if "://" in reader.feed.path and is_denied(error):
