@@ -219,8 +219,7 @@ def assembled(
     references = References(top, root, required=analyse)
     configuration = references.configuration(top.texts("configuration"))
     feeds = references.feeds(feeds)
-    if any(table.report and is_of_days(table.report.window_s) for table in tables):
-        _check_zone({**parts.configuration, **configuration}, top)
+    _check_zones(tables, {**parts.configuration, **configuration}, top)
     if errors:
         return None, _in_order_of_files(errors, library, root)
     order = parents_first({table.name: table.parents for table in tables})
@@ -280,25 +279,32 @@ def _analysed(tables: list[TableDef], library: Library, errors: list[UserError])
     return [analyse(table, found[table.place, table.name], errors) for table in tables]
 
 
-def _check_zone(configuration: Mapping[str, str], top: Section) -> None:
-    """An error where nobody can tell when the windows of reports begin."""
-    name = configuration.get(SESSION_ZONE, "UTC")
-    if "${" in name:  # commands without Spark do not resolve it
-        return
-    try:
-        session_zone(name)
-    except ValueError as error:
-        where = top.file.place(("configuration", SESSION_ZONE))
-        top.errors.append(
-            UserError(
-                "bad-value",
-                f"the session's time zone, {SESSION_ZONE}: {error}",
-                where=where,
-                rule="it is a name like Europe/Berlin, or an offset like +02:00; windows of whole"
-                " days begin at its midnight",
-                next_step="Correct the value.",
+def _check_zones(tables: list[TableDef], configuration: Mapping[str, str], top: Section) -> None:
+    """Errors where nobody can tell when the windows of reports begin."""
+    places = {}
+    for table in tables:
+        if table.report and is_of_days(table.report.window_s):
+            name = {**configuration, **table.settings}.get(SESSION_ZONE, "UTC")
+            if SESSION_ZONE in table.settings:
+                places[name] = table.place
+            else:
+                places[name] = top.file.place(("configuration", SESSION_ZONE))
+    for name, where in places.items():
+        if "${" in name:  # commands without Spark do not resolve it
+            continue
+        try:
+            session_zone(name)
+        except ValueError as error:
+            top.errors.append(
+                UserError(
+                    "bad-value",
+                    f"the session's time zone, {SESSION_ZONE}: {error}",
+                    where=where,
+                    rule="it is a name like Europe/Berlin, or an offset like +02:00; windows of"
+                    " whole days begin at its midnight",
+                    next_step="Correct the value.",
+                )
             )
-        )
 
 
 def _check_circles(tables: list[TableDef], errors: list[UserError]) -> None:

@@ -214,6 +214,26 @@ def test_two_views_of_one_flow_have_one_value_of_a_setting(pipeline):
     assert "is Asia/Tokyo for one and UTC for two" in str(errors[0])
 
 
+def test_a_reports_own_time_zone_is_one_that_there_is(pipeline):
+    """Its windows of days begin at midnight there."""
+    sql = """\
+        CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web;
+        SET TIME ZONE '{zone}';
+        CREATE MATERIALIZED VIEW by_day
+          TBLPROPERTIES ('freshline.window' = '1 day', 'freshline.deadline' = '06:00 UTC')
+          AS SELECT sum(price) AS total FROM orders;
+        """
+    project, errors = pipeline(sql.format(zone="Asia/Tokyo"))
+    assert errors == []
+    assert [view.settings for view in project.reports] == [
+        {"spark.sql.session.timeZone": "Asia/Tokyo"}
+    ]
+    _, errors = pipeline(sql.format(zone="Asia/Tokio"))
+    assert [(error.code, str(error.where)) for error in errors] == [
+        ("bad-value", "tables/all.sql:3")
+    ]
+
+
 def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
     """By its name or its path; the same table under one name is one feed."""
     project, errors = pipeline(

@@ -107,7 +107,7 @@ class ReportWindows:
         if self._ended_only:
             return float("inf")
         ends = (
-            window_at(now_s, view.report.window_s, _zone(self._project))[1]
+            window_at(now_s, view.report.window_s, _zone(self._project, view))[1]
             for view in self._project.reports
             if view.report is not None
         )
@@ -180,7 +180,7 @@ def window_of(project: Project, view: TableDef, moment_s: float) -> WantedReport
     """The report of a view about its window that holds a moment."""
     settings = view.report
     assert settings is not None
-    start_s, end_s = window_at(moment_s, settings.window_s, _zone(project))
+    start_s, end_s = window_at(moment_s, settings.window_s, _zone(project, view))
     name = f"{view.name}@{rfc3339(start_s).replace('.000000', '')}"
     deadline_s = settings.deadline.after(end_s)
     return WantedReport(
@@ -210,5 +210,6 @@ def read_since_s(project: Project, journal: Journal) -> dict[str, float]:
     return found
 
 
-def _zone(project: Project) -> str:
-    return project.configuration.get(SESSION_ZONE, "UTC")
+def _zone(project: Project, view: TableDef) -> str:
+    """That of the session in which the report's query runs."""
+    return {**project.configuration, **view.settings}.get(SESSION_ZONE, "UTC")
