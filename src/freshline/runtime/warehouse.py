@@ -93,7 +93,7 @@ class Warehouse:
         backoff: Backoff | None = None,
         supervision: Supervision | None = None,
     ) -> None:
-        self.project = project
+        self.project = self._whole = project
         self.options = options or RunOptions()
         self._make_executor = make_executor
         self._observer = observer
@@ -241,7 +241,7 @@ class Warehouse:
         self._oversight = Oversight(self.project, journal, self._scheduler, self._now_s)
         self._maintenance = Maintenance(
             self.project, journal, self._ledger, self._scheduler, self._observer,
-            until_idle=self.options.until_idle,
+            until_idle=self.options.until_idle, whole=self._whole,
         )  # fmt: skip
         self._statics = StaticTables(
             self.project, self._scheduler, self._observer, lambda: self._executor,

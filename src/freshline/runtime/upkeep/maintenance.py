@@ -49,6 +49,7 @@ class Maintenance:
         hears: Told of failures.
         jumps: Tells when the clock was set.
         until_idle: Whether the run ends when idle.
+        whole: The project with the tables that this run leaves out, too, which reports may read.
 
     Attributes:
         trials: Of its views.
@@ -64,8 +65,10 @@ class Maintenance:
         jumps: ClockJumps | None = None,
         *,
         until_idle: bool = False,
+        whole: Project | None = None,
     ) -> None:
         self._project = project
+        self._whole = whole or project
         self._journal = journal
         self._ledger = ledger
         self._scheduler = scheduler
@@ -192,7 +195,7 @@ class Maintenance:
             return False
         if any(child.running is not None and child.version is None for child in table.children):
             return False  # a first build: no commit says yet which version it reads
-        read_s = read_since_s(self._project, self._journal).get(table.name, now_s)
+        read_s = read_since_s(self._whole, self._journal).get(table.name, now_s)
         if read_s < now_s - self._project.maintenance.retention_s:
             self._vacuumed_s[table.name] = now_s - VACUUM_EVERY_S + VACUUM_RETRY_S
             return False

@@ -17,6 +17,7 @@ from freshline.project.model import MaintenanceSettings
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
+from freshline.runtime.options import RunOptions
 from freshline.runtime.reports.requests import withdraw_offline
 from freshline.runtime.reports.store import WantedReport, note_wanted
 from freshline.runtime.status.replay import replay
@@ -204,6 +205,26 @@ def test_what_a_report_still_reads_is_not_removed_before_it_is_made(shop):
         journal.flush()
     shop.run_until_idle()
     assert vacuumed(shop, asked) == ["parts", "joined", "total", "orders"]
+
+
+def test_a_run_of_some_tables_keeps_what_a_report_over_others_reads_too(shop):
+    fill(shop, [1])
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    start_s = later - shop.project.maintenance.retention_s - 1.0
+    query = "SELECT o.n FROM orders o JOIN parts p ON o.n = p.n"
+    wanted = WantedReport("both", "both", query, None, start_s, later + DAY_S, later + DAY_S)
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        note_wanted(journal, wanted, "asked", later)
+        journal.flush()
+    asked = len(shop.executor.requests)
+    shop.warehouse(RunOptions(refresh=("orders",), until_idle=True)).run()
+    assert vacuumed(shop, asked) == []
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        withdraw_offline(journal, "both")
+        journal.flush()
+    shop.warehouse(RunOptions(refresh=("orders",), until_idle=True)).run()
+    assert vacuumed(shop, asked) == ["orders"]
 
 
 def test_a_removal_that_is_noted_in_the_future_keeps_off_the_next_one_for_a_day(shop):
