@@ -118,8 +118,8 @@ class Tracks:
             try:
                 with behind(self._permits):
                     result = self._executor.run(running.request)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the track lives on
-                failure = error
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the track lives on
+                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
             seconds = time.monotonic() - started_s  # of the update: a store may hang from here on
             if isinstance(failure, UnreadableFilesError):
                 with contextlib.suppress(Exception):  # nobody knows: they are tried again

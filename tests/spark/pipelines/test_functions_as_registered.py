@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from freshline.core.errors import UserError
 from freshline.spark.pipelines.programs import register_programs
 
 pytestmark = pytest.mark.spark
@@ -474,3 +475,22 @@ def test_a_missing_table_that_is_no_dataset_is_told_as_missing(pipeline):
     (error,) = pipeline(HEAD + text).errors
     assert (error.code, str(error.where)) == ("python-failed", "t/a.py:12")
     assert "ratse" in error.what
+
+
+def test_code_that_exits_is_told_and_ends_nothing_else(pipeline, spark):
+    """While its file is imported, when it is called over no rows, and within an update."""
+    (error,) = pipeline(HEAD + "import sys\n\nsys.exit(3)\n").errors
+    assert (error.code, str(error.where)) == ("python-failed", "t/a.py:13")
+    ends = "@dp.materialized_view\ndef v():\n    raise SystemExit('enough')\n"
+    (error,) = pipeline(HEAD + ends).errors
+    assert error.what == "the function of v failed: SystemExit: enough"
+    late = ends.replace(
+        "    raise", "    rows = spark.read.table('src')\n    if rows.count():\n        raise"
+    )
+    found = pipeline(f"{HEAD}{late}    return rows\n")
+    assert found.errors == []
+    own = spark.newSession()
+    own.range(2).createOrReplaceTempView("src")
+    with pytest.raises(UserError) as raised:
+        register_programs(own, found.project, found.project.table("v"))
+    assert raised.value.what == "the function of v failed: SystemExit: enough"

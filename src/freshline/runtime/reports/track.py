@@ -53,8 +53,8 @@ class ReportTrack:
             try:
                 with behind(self._permits):
                     result = self._executor.run_batch(job.request)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the thread lives on
-                failure = error
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the thread lives on
+                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
             with self._lock:
                 if self._running is not job:
                     return  # abandoned meanwhile

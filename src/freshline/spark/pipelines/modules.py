@@ -75,7 +75,7 @@ class Modules:
                 try:
                     with calling(call), graph_element_registration_context(registry):
                         _import(path)
-                except Exception as error:  # noqa: BLE001 - it is the user's code
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's code
                     told = failed(error, f"importing {file}", root, file)
                     is_missing = condition(error) == "TABLE_OR_VIEW_NOT_FOUND"
                     if is_missing and len(self.asked) > before:

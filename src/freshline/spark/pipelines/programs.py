@@ -62,7 +62,7 @@ def _result(
 
     try:
         result = result_of(call_of(session, table, program, pinned), function)
-    except Exception as error:  # the user's code
+    except (Exception, SystemExit) as error:  # the user's code
         told = failed(error, f"the function of {program.name}", project.root, table.place.file)
         raise told from error
     if not isinstance(result, DataFrame):

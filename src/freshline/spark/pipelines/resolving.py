@@ -333,7 +333,7 @@ class _Resolver:
                     self._differing[view.name.lower()] = Appended(difference=differs)
         except RefusalError as error:
             fault = error.at(flow.name, Place(flow.file, flow.line))
-        except Exception as error:  # noqa: BLE001 - the user's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
             root: Path = self._project.root
             fault = failed(error, f"the function of {flow.name}", root, flow.file)
         if fault is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,8 @@ from freshline.runtime.health.supervision import Supervision
 from freshline.runtime.metrics.counts import RunCounts
 from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
+from freshline.runtime.report_jobs import Job, JobEnded
+from freshline.runtime.reports.track import ReportTrack
 from freshline.runtime.tracks import Outcome, Running, Tracks
 from freshline.runtime.warehouse import Warehouse
 from tests.support.shop import (
@@ -405,6 +407,39 @@ def test_what_an_abandoned_thread_says_is_not_heard(tmp_path):
     gate.set()
     eventually(lambda: not any(t.name == "track-0" and t.is_alive() for t in threading.enumerate()))
     assert heard == []
+
+
+def test_an_update_that_ends_its_thread_has_failed_and_its_track_goes_on(tmp_path):
+    """As where the user's code calls sys.exit."""
+    ends, heard = [SystemExit(3), KILLED], list[Outcome]()
+
+    class Exits(DeltaExecutor):
+        def run(self, request):
+            raise ends.pop(0)
+
+    tracks = Tracks(Exits(made_shop(tmp_path, TABLES).project), 1, heard.append)
+    tracks.start(command(), running().request)
+    eventually(lambda: len(heard) == 1)
+    tracks.start(command(), running().request)
+    eventually(lambda: len(heard) == 2)
+    assert [str(each.error) for each in heard] == ["SystemExit(3)", str(KILLED)]
+    tracks.close()
+
+
+def test_a_batch_that_ends_its_thread_has_failed_and_its_track_goes_on():
+    ends, heard = [SystemExit(3), KILLED], list[JobEnded]()
+
+    class Exits:
+        def run_batch(self, request):
+            raise ends.pop(0)
+
+    track, job = ReportTrack(Exits(), heard.append), cast("Job", SimpleNamespace(request=None))
+    track.start(job)
+    eventually(lambda: len(heard) == 1)
+    track.start(job)
+    eventually(lambda: len(heard) == 2)
+    assert [str(each.error) for each in heard] == ["SystemExit(3)", str(KILLED)]
+    track.close()
 
 
 def test_an_update_that_outlives_its_run_passes_the_fence_of_that_run(tmp_path):
