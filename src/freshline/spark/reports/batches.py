@@ -32,7 +32,14 @@ from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import cast_to, same_columns, same_names
 from freshline.spark.engine.errors import SparkError, update_failed
-from freshline.spark.engine.pins import Pinned, at_version, location, pin_statics
+from freshline.spark.engine.pins import (
+    Pinned,
+    at_version,
+    location,
+    newest_snapshot,
+    pin_statics,
+    static_at,
+)
 from freshline.spark.engine.result_settings import settings_of
 from freshline.spark.engine.sizing import sized
 from freshline.spark.pipelines.programs import register_programs
@@ -51,6 +58,7 @@ from freshline.spark.reports.window_rows import (
     whole_or_window,
 )
 from freshline.spark.storable import refuse_unstorable
+from freshline.spark.views.full_refresh import has_unversioned
 from freshline.spark.views.plans import plan_of, static_names
 from freshline.sql.query.records import Decomposition, Partial, Reason
 from freshline.sql.text.reads import reads_of, rewritten
@@ -140,6 +148,12 @@ class ReportBatches:
             return Reason(
                 "READS_VIEW",
                 f"view {views[0]} can change any of its rows, so it is read once, at the end",
+            )
+        if has_unversioned(table, run.pinned.versions):
+            return Reason(
+                "STATIC_UNVERSIONED",
+                "a static table has no versions, so that each batch would read another state of"
+                " it; it is read once, at the end",
             )
         schemas = {
             name: at_version(run.session, each.path, each.newest).schema
@@ -385,12 +399,12 @@ class ReportBatches:
 
 def _with_statics(run: _Run, versions: Mapping[str, int]) -> Pinned:
     """The query with static tables at the versions that the first batch read."""
-    table = run.request.window.table
-    open_names = pin_statics(run.session, table, fixed=False).names
-    names = dict(run.pinned.names)
+    table, pinned = run.request.window.table, run.pinned
+    names = dict(pinned.names)
     for read in table.statics:
-        if read.name in versions:
-            name = open_names.get(read.name, read.name)
-            names[read.name] = f"{name} VERSION AS OF {versions[read.name]}"
+        version = versions.get(read.name)
+        if version is not None and version != pinned.versions.get(read.name):
+            newest = newest_snapshot(run.session, read)
+            names[read.name] = static_at(run.session, read, newest, version)
     query = rewritten(table.query, names) if names else table.query
-    return Pinned(query, {**run.pinned.versions, **versions}, names=names)
+    return Pinned(query, {**pinned.versions, **versions}, names=names)
