@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +21,15 @@ def spark_rows(shop: Shop) -> list[tuple[Any, ...]]:
     """The report as Spark reads it, which fills up a CHAR."""
     found = shop.session.read.format("delta").load(shop.path("sales")).collect()
     return sorted((tuple(row) for row in found), key=repr)
+
+
+def chars(shop: Shop, kind: str, *codes: str) -> str:
+    """A static table of the codes 0, 1, ..."""
+    name = f"delta.`{shop.root}/codes`"
+    shop.session.sql(f"CREATE TABLE {name} (k BIGINT, code {kind}) USING delta")
+    values = ", ".join(f"({number}, '{code}')" for number, code in enumerate(codes))
+    shop.session.sql(f"INSERT INTO {name} VALUES {values}")
+    return name
 
 
 def test_a_static_table_without_versions_is_read_once(shop: Shop) -> None:
@@ -56,3 +67,35 @@ def test_a_static_table_with_deletion_vectors_is_read_by_every_batch(
     version = sales.orders((2, 6, "b", "1.00"), (3, 7, "c", "1.00"))
     assert sales.batch(orders=version, final=True).batches == 2
     assert spark_rows(shop) == [("a", 1, 1.5), ("b", 1, 2.5)]
+
+
+@pytest.mark.parametrize("batches", share([1, 2], part=2, first=1))
+def test_a_char_beside_other_texts_in_a_union_is_a_text_like_them(shop: Shop, batches: int) -> None:
+    codes = chars(shop, "CHAR(4)", "ab", "abcd")
+    rows = f"SELECT code FROM orders JOIN {codes} ON id % 2 = k UNION ALL SELECT shop FROM orders"
+    sales = _sales(shop, query=f"SELECT code, count(*) AS n FROM ({rows}) GROUP BY code")
+    first, second = (0, 5, "ab", "1.00"), (1, 6, "longer", "1.00")
+    version = sales.orders(first)
+    if batches > 1:
+        assert sales.batch(orders=version).code == "UNITED_CHARS"
+    sales.batch(orders=sales.orders(second), final=True)
+    assert spark_rows(shop) == [("ab  ", 1), ("ab", 1), ("abcd", 1), ("longer", 1)]
+
+
+@pytest.mark.parametrize("then", share(["grows", "is a STRING"], part=2, first=1))
+def test_a_char_of_a_static_table_is_another_type_in_the_next_window(shop: Shop, then: str) -> None:
+    codes = chars(shop, "VARCHAR(4)" if then == "grows" else "CHAR(4)", "ab", "cd")
+    query = f"SELECT code, count(*) AS n FROM orders JOIN {codes} ON id % 2 = k GROUP BY code"
+    sales = _sales(shop, query=query)
+    sales.batch(orders=sales.orders((0, 5, "x", "1.00")), final=True)
+    expected = "ab"
+    if then == "grows":
+        shop.session.sql(f"ALTER TABLE {codes} ALTER COLUMN code TYPE VARCHAR(10)")
+        shop.session.sql(f"UPDATE {codes} SET code = 'abcdefgh'")
+        expected = "abcdefgh"
+    else:
+        path = shop.root / "codes"
+        shutil.rmtree(path)
+        deltalake.write_deltalake(str(path), pa.table({"k": [0, 1], "code": ["ab", "cd"]}))
+    sales.batch(hour=1, orders=sales.orders((2, 65, "x", "1.00")), final=True)
+    assert spark_rows(shop) == [(expected, 1)]

@@ -13,12 +13,13 @@ Source: Chandrasekaran and Sudarshan 2024, sections 2.2 and 6.1.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from freshline.core.errors import PlatformError
 from freshline.delta.log import commit_of
@@ -30,7 +31,14 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.columns import cast_to, same_columns, same_names
+from freshline.spark.engine.columns import (
+    CHARS,
+    cast_to,
+    same_chars,
+    same_columns,
+    same_names,
+    without_mixed_chars,
+)
 from freshline.spark.engine.errors import SparkError, update_failed
 from freshline.spark.engine.pins import (
     Pinned,
@@ -59,7 +67,7 @@ from freshline.spark.reports.window_rows import (
 )
 from freshline.spark.storable import refuse_unstorable
 from freshline.spark.views.full_refresh import has_unversioned
-from freshline.spark.views.plans import plan_of, static_names
+from freshline.spark.views.plans import plan_of, static_names, static_schemas, united_chars
 from freshline.sql.query.records import Decomposition, Partial, Reason
 from freshline.sql.text.reads import reads_of, rewritten
 from freshline.times import rfc3339
@@ -159,11 +167,13 @@ class ReportBatches:
             name: at_version(run.session, each.path, each.newest).schema
             for name, each in run.streams.items()
         }
-        columns = {name: each.simpleString() for name, each in schemas.items()}
+        columns = {name: _kinds(each) for name, each in schemas.items()}
         signature = (table.query, columns, run.pinned.versions, run.pinned.ids)
         known = self._plans.get(table.name)
         if known is None or known[0] != signature:
             plan = plan_of(run.session, self._project, table, schemas).merge
+            if isinstance(plan, Decomposition):
+                plan = united_chars(table.query, _read(run, schemas)) or plan
             known = self._plans[table.name] = (signature, plan)
         return known[1]
 
@@ -350,8 +360,10 @@ class ReportBatches:
             raise error
         path = location(place)
         transaction = Transaction(session, path, window.counted_as, window.number)
+        output = without_mixed_chars(output)
         changed = transaction.schema is not None and not (
             same_columns(transaction.schema, output.schema)
+            and same_chars(transaction.schema, output.schema)
             and same_names(transaction.partition_columns, table.partitioned_by)
         )
         if changed or not transaction.exists:
@@ -408,3 +420,14 @@ def _with_statics(run: _Run, versions: Mapping[str, int]) -> Pinned:
             names[read.name] = static_at(run.session, read, newest, version)
     query = rewritten(table.query, names) if names else table.query
     return Pinned(query, {**pinned.versions, **versions}, names=names)
+
+
+def _read(run: _Run, streams: Mapping[str, StructType]) -> Iterator[StructType]:
+    """The columns of all that a report reads."""
+    yield from streams.values()
+    yield from static_schemas(run.session, run.request.window.table, run.pinned)
+
+
+def _kinds(schema: StructType) -> list[tuple[str, str, str | None]]:
+    """Of each column its name and type, and its length where it is a CHAR or VARCHAR."""
+    return [(each.name, each.dataType.simpleString(), each.metadata.get(CHARS)) for each in schema]

@@ -61,7 +61,7 @@ from freshline.spark.views.incremental import (
 from freshline.spark.views.key import recompute_keys
 from freshline.spark.views.merge import merge
 from freshline.spark.views.planned import Planned
-from freshline.spark.views.plans import static_names, united_chars
+from freshline.spark.views.plans import static_names, static_schemas, united_chars
 from freshline.spark.views.strict import not_incremental, replaces_rows
 from freshline.spark.views.timesets import spread_us, within
 from freshline.sql.costs import BUILD, Costs, Sizes
@@ -459,8 +459,7 @@ class DerivedUpdates:
     def _schemas(self, update: _Update, parents: list[Parent]) -> Iterator[StructType]:
         """Of all that the query reads."""
         yield from (parent.schema for parent in parents)
-        statics = update.pinned.names.values()
-        yield from (update.session.sql(f"SELECT * FROM {name}").schema for name in statics)
+        yield from static_schemas(update.session, self._table, update.pinned)
 
     def _statics(self, update: _Update) -> dict[str, str]:
         """What stands for the static tables' plain names in SQL made from the query."""

@@ -20,7 +20,7 @@ from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
-from freshline.spark.engine.pins import location, newest_snapshot, pin_statics
+from freshline.spark.engine.pins import Pinned, location, newest_snapshot, pin_statics
 from freshline.spark.engine.result_settings import ANSI, zone_of
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.holds import Holds
@@ -217,6 +217,12 @@ def united_chars(query: str, schemas: Iterable[StructType]) -> Reason | None:
         "of a UNION with a CHAR(n) or VARCHAR(n) a state cannot hold the texts as they are; cast"
         " the column to STRING where it is read",
     )
+
+
+def static_schemas(session: SparkSession, table: TableDef, pinned: Pinned) -> Iterator[StructType]:
+    """The columns of each static table as the pinned query reads it."""
+    for read in table.statics:
+        yield session.sql(f"SELECT * FROM {pinned.names.get(read.name, read.name)}").schema
 
 
 def overflow(found: Decomposition | Reason, types: Typer) -> Reason | None:
