@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -10,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.executor.report_records import BatchRequest
+from freshline.spark.engine import jvm
 from tests.spark.conftest import Shop
-from tests.spark.reports.test_report_batches import REGIONS, _sales
+from tests.spark.reports.test_report_batches import REGIONS, Sales, _dying_at, _sales, regions
 from tests.support.share import share
 
 pytestmark = pytest.mark.spark
@@ -21,6 +25,18 @@ def spark_rows(shop: Shop) -> list[tuple[Any, ...]]:
     """The report as Spark reads it, which fills up a CHAR."""
     found = shop.session.read.format("delta").load(shop.path("sales")).collect()
     return sorted((tuple(row) for row in found), key=repr)
+
+
+def overwritten(path: Path, rows: pa.Table, *, vacuumed: bool = False) -> None:
+    """Others replace a table's rows, and may remove the files of before."""
+    deltalake.write_deltalake(str(path), rows, mode="overwrite")
+    if vacuumed:
+        vacuum(path)
+
+
+def vacuum(path: Path) -> None:
+    table = deltalake.DeltaTable(str(path))
+    assert table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
 
 
 def chars(shop: Shop, kind: str, *codes: str) -> str:
@@ -99,3 +115,111 @@ def test_a_char_of_a_static_table_is_another_type_in_the_next_window(shop: Shop,
         deltalake.write_deltalake(str(path), pa.table({"k": [0, 1], "code": ["ab", "cd"]}))
     sales.batch(hour=1, orders=sales.orders((2, 65, "x", "1.00")), final=True)
     assert spark_rows(shop) == [(expected, 1)]
+
+
+def test_a_static_version_that_somebody_removed_begins_the_window_again(shop: Shop) -> None:
+    path = shop.root / "regions"
+    regions(path, a="north")
+    sales = _sales(shop, query=REGIONS.format(path))
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    overwritten(path, pa.table({"shop": ["a"], "region": ["NORTH"]}), vacuumed=True)
+    result = sales.batch(orders=sales.orders((2, 7, "a", "2.00")), final=True)
+    assert (result.batches, spark_rows(shop)) == (1, [("NORTH", 2)])
+    assert [part["number"] for part in sales.metadata()["batches"]] == [2]
+
+
+def test_files_of_a_stream_that_somebody_removed_begin_the_window_again(shop: Shop) -> None:
+    """Put together with others, they hold the same rows still."""
+    sales = _sales(shop)
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    sales.orders((2, 6, "b", "2.20"))
+    sales.orders((3, 7, "a", "3.30"))
+    path = Path(shop.path("orders"))
+    deltalake.DeltaTable(str(path)).optimize.compact()
+    vacuum(path)
+    version = deltalake.DeltaTable(str(path)).version()
+    assert sales.batch(orders=version, final=True).batches == 1
+    assert shop.rows("sales") == sales.at_once()
+
+
+def asked(sales: Sales, at_s: float, version: int, *, final: bool) -> None:
+    """A batch of the submission of a moment."""
+    window = replace(sales.window(), asked_s=at_s)
+    sales.shop.executor.run_batch(BatchRequest(window, {"orders": version}, final=final))
+
+
+def test_a_report_asked_for_again_reads_static_tables_as_they_are(shop: Shop) -> None:
+    """What was begun for a withdrawn submission read those of its day."""
+    path = shop.root / "regions"
+    regions(path, a="north")
+    sales = _sales(shop, query=REGIONS.format(path))
+    version = sales.orders((1, 5, "a", "1.10"))
+    asked(sales, 1.0e9, version, final=False)
+    overwritten(path, pa.table({"shop": ["a"], "region": ["NORTH"]}))
+    asked(sales, 2.0e9, version, final=False)
+    overwritten(path, pa.table({"shop": ["a"], "region": ["later"]}))
+    asked(sales, 2.0e9, sales.orders((2, 6, "a", "1.00")), final=True)
+    assert spark_rows(shop) == [("NORTH", 2)]
+
+
+@pytest.mark.proof
+def test_a_report_asked_for_again_goes_on_from_the_batches_that_there_are(shop: Shop) -> None:
+    path = shop.root / "regions"
+    regions(path, a="north")
+    sales = _sales(shop, query=REGIONS.format(path))
+    asked(sales, 1.0e9, sales.orders((1, 5, "a", "1.10")), final=False)
+    asked(sales, 2.0e9, sales.orders((2, 6, "a", "1.00")), final=True)
+    assert [part["number"] for part in sales.metadata()["batches"]] == [1, 2]
+    assert spark_rows(shop) == [("north", 2)]
+
+
+def test_state_rows_of_another_type_are_of_another_state(shop: Shop) -> None:
+    path = shop.root / "ranks"
+
+    def ranked(rank: Any) -> None:
+        shutil.rmtree(path, ignore_errors=True)
+        deltalake.write_deltalake(str(path), pa.table({"shop": ["a"], "rank": [rank]}))
+
+    ranked(1)
+    query = f"SELECT rank, count(*) AS n FROM orders o JOIN delta.`{path}` r ON o.shop = r.shop"
+    sales = _sales(shop, query=f"{query} GROUP BY rank")
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    ranked("first")
+    sales.batch(orders=sales.orders((2, 6, "a", "1.00")), final=True)
+    assert spark_rows(shop) == [("first", 2)]
+
+
+@pytest.mark.proof
+def test_a_batch_of_which_a_part_is_lost_begins_the_window_again(shop: Shop) -> None:
+    sales = _sales(
+        shop, query="SELECT count(DISTINCT shop) AS shops, count(DISTINCT id) AS ids FROM orders"
+    )
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    lost = sales.partials()[0]
+    shutil.copytree(lost, shop.root / "copy")
+    sales.batch(orders=sales.orders((2, 6, "b", "1.00")))
+    sales.batch(orders=sales.orders((3, 7, "c", "1.00")))
+    shutil.rmtree(lost)
+    shutil.copytree(shop.root / "copy", lost)
+    jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+    shop.restart()
+    sales.batch(orders=sales.orders((4, 8, "d", "1.00")), final=True)
+    assert spark_rows(shop) == [(4, 4)]
+
+
+@pytest.mark.proof
+def test_a_batch_that_died_half_way_over_rows_that_were_replaced_since(shop: Shop) -> None:
+    """Their files were put together and removed."""
+    query = "SELECT count(DISTINCT shop) AS shops, count(DISTINCT id) AS ids FROM orders"
+    sales = _sales(shop, query=query)
+    sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    second = sales.orders((2, 6, "b", "2.00"))
+    with _dying_at("report.after_partial"):
+        sales.batch(orders=second)
+    shop.restart()
+    path = Path(shop.path("orders"))
+    deltalake.DeltaTable(str(path)).optimize.compact()
+    vacuum(path)
+    version = deltalake.DeltaTable(str(path)).version()
+    assert sales.batch(orders=version, final=True).batches == 1
+    assert shop.rows("sales") == sales.at_once()

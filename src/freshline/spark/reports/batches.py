@@ -13,7 +13,7 @@ Source: Chandrasekaran and Sudarshan 2024, sections 2.2 and 6.1.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -39,7 +39,7 @@ from freshline.spark.engine.columns import (
     same_names,
     without_mixed_chars,
 )
-from freshline.spark.engine.errors import SparkError, update_failed
+from freshline.spark.engine.errors import SparkError, is_gone, update_failed
 from freshline.spark.engine.pins import (
     Pinned,
     at_version,
@@ -184,7 +184,11 @@ class ReportBatches:
         # Which rows are the window's, and what the query makes of them, follows from these, too.
         times = sorted((name, each.column) for name, each in run.streams.items())
         settings = sorted(settings_of(run.session, self._project, window.table).items())
-        short = short_name([window.definition, times, settings, cut])
+        # Rows of another type are no more of the same state.
+        for name, each in run.streams.items():
+            run.register(name, each.upto(NOTHING))
+        kinds = [_kinds(self._sql(run, each.query).schema) for each in plan.partials]
+        short = short_name([window.definition, times, settings, cut, kinds])
         return ReportState(run.session, self._project, window, names, short)
 
     def _repeated(self, run: _Run) -> BatchResult | None:
@@ -213,61 +217,68 @@ class ReportBatches:
     # ---- in batches ----
 
     def _in_batches(self, run: _Run, plan: Decomposition) -> BatchResult:
-        state = self._state(run, plan)
-        batches = state.batches()
-        last = batches[-1] if batches else None
-        if last is not None and (
-            last.read_others(run.session, run.request.window.table)
-            or last.read_what_is_gone(self._project, run.request.pins)
-        ):
-            last = self._begin(run, plan, state, last.number + 1)
-            batches.append(last)
-        elif last is not None:
-            run.pinned = _with_statics(run, last.statics)
-            if not last.whole:  # the process died between its partials
-                self._add(run, plan, state, last)
-        if last is None or dict(last.pins) != dict(run.request.pins):
-            last = self._next(run, plan, state, last)
-            batches.append(last)
-        else:
-            run.read = False
+        state, pinned = self._state(run, plan), run.pinned
+        known = state.batches()
+        try:
+            batches = self._gone_on(run, plan, state, known)
+        except (RewrittenError, *SparkError) as error:
+            if not known or not (isinstance(error, RewrittenError) or is_gone(error)):
+                raise
+            # Rows that earlier batches read are others by now, or somebody removed their files.
+            run.pinned = pinned
+            batches = [self._begin(run, plan, state, state.batches()[-1].number + 1)]
         run.batch_s = run.elapsed_s()
         if not run.request.final:
             return BatchResult(
-                last.number, run.state_rows, run.batch_s, parents=run.versions(), read=run.read
-            )
+                batches[-1].number, run.state_rows, run.batch_s,
+                parents=run.versions(), read=run.read,
+            )  # fmt: skip
         failpoint("report.before_final")
-        counted = [each for each in batches if each.number >= last.base]
-        result = self._final(run, plan, state, counted)
+        result = self._final(run, plan, state, batches, pinned.query)
         failpoint("report.after_final")
         forget_state(run.session, self._project, run.request.window)
         return result
 
-    def _next(
-        self, run: _Run, plan: Decomposition, state: ReportState, last: Batch | None
-    ) -> Batch:
+    def _gone_on(
+        self, run: _Run, plan: Decomposition, state: ReportState, known: list[Batch]
+    ) -> list[Batch]:
+        """The batches that make up the window, with one of what came since the last of them."""
+        last = known[-1] if known else None
         if last is None:
-            return self._begin(run, plan, state, 1)
+            return [self._begin(run, plan, state, 1)]
+        counted = [each for each in known if each.number >= last.base]
+        if not self._goes_on(run, counted):
+            return [self._begin(run, plan, state, last.number + 1)]
+        run.pinned = _with_statics(run, last.statics)
+        if not last.whole:  # the process died between its partials
+            self._add(run, plan, state, last)
+        if dict(last.pins) == dict(run.request.pins):
+            run.read = False
+            return counted
         new, statics = dict(run.request.pins), run.pinned.versions
-        batch = Batch(last.number + 1, last.base, new, last.pins, statics, last.told)
-        try:
-            self._add(run, plan, state, batch)
-        except RewrittenError:
-            return self._begin(run, plan, state, batch.number, last.told)
-        return replace(batch, seconds=run.elapsed_s())
+        asked_s = run.request.window.asked_s
+        batch = Batch(
+            last.number + 1, last.base, new, last.pins, statics, last.told, asked_s=asked_s
+        )
+        self._add(run, plan, state, batch)
+        return [*counted, replace(batch, seconds=run.elapsed_s())]
 
-    def _begin(
-        self,
-        run: _Run,
-        plan: Decomposition,
-        state: ReportState,
-        number: int,
-        told: Mapping[str, Sequence[str]] | None = None,
-    ) -> Batch:
+    def _goes_on(self, run: _Run, counted: list[Batch]) -> bool:
+        """Whether what these batches read is there, and what is to be read, too."""
+        *others, last = counted
+        window = run.request.window
+        return not (
+            last.read_others(run.session, window.table)
+            or last.read_what_is_gone(self._project, run.request.pins)
+            or last.was_for_another(window, run.pinned.versions)
+            or not all(each.whole for each in others)
+        )
+
+    def _begin(self, run: _Run, plan: Decomposition, state: ReportState, number: int) -> Batch:
         """All the window's rows are read; what there was of batches is left out."""
-        told = told_of(run.pinned) if told is None else told
         pins, statics = dict(run.request.pins), run.pinned.versions
-        batch = Batch(number, number, pins, {}, statics, told)
+        told, asked_s = told_of(run.pinned), run.request.window.asked_s
+        batch = Batch(number, number, pins, {}, statics, told, asked_s=asked_s)
         self._add(run, plan, state, batch)
         return replace(batch, seconds=run.elapsed_s())
 
@@ -303,11 +314,12 @@ class ReportBatches:
         return reduce(DataFrame.unionAll, terms)
 
     def _final(
-        self, run: _Run, plan: Decomposition, state: ReportState, batches: list[Batch]
+        self, run: _Run, plan: Decomposition, state: ReportState, batches: list[Batch], query: str
     ) -> BatchResult:
+        """The result of these batches, with the columns of ``query``."""
         for name, each in run.streams.items():
             run.register(name, each.upto(int(run.request.pins[name])))
-        schema = run.session.sql(run.pinned.query).schema
+        schema = run.session.sql(query).schema
         combined = {}
         for partial in plan.partials:
             run.register(partial.name, state.rows(partial.name, batches[0].base))

@@ -53,6 +53,7 @@ class Batch:
         seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
         marks: Of the commits that made those versions of its parents, by the parents' names.
+        asked_s: When somebody asked for the report; None: it is a view's.
     """
 
     number: int
@@ -64,6 +65,7 @@ class Batch:
     seconds: float = 0.0
     whole: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
+    asked_s: float | None = None
 
     def read_others(self, session: SparkSession, table: TableDef) -> bool:
         """Whether a static table that it read was created again, or put back from a copy.
@@ -88,6 +90,15 @@ class Batch:
         if any(version > pins.get(name, version) for name, version in self.pins.items()):
             return True
         return bool(put_back(project, {"parents": self.pins, KEY: self.marks}))
+
+    def was_for_another(self, window: Window, statics: Mapping[str, int]) -> bool:
+        """Whether the report was asked for again since, and static tables have changed meanwhile.
+
+        Args:
+            window: As it is asked for now.
+            statics: Versions of the static tables now.
+        """
+        return self.asked_s != window.asked_s and dict(self.statics) != dict(statics)
 
 
 def told_of(pinned: Pinned) -> dict[str, tuple[str, str]]:
@@ -135,6 +146,7 @@ class ReportState:
                 max(float(part["seconds"]) for part in parts),
                 len(parts) == len(self.partials),
                 parts[0].get(KEY, {}),
+                parts[0].get("asked"),
             )
             for number, parts in sorted(found.items())
         ]
@@ -185,6 +197,7 @@ class ReportState:
             "told": dict(batch.told),
             KEY: marks_of(self.project, batch.pins),
             "seconds": round(seconds, 3),
+            "asked": batch.asked_s,
         }
         return encode(
             request,
