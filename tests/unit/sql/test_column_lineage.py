@@ -69,6 +69,15 @@ def test_a_join_with_an_aggregate():
          " FROM customers) u"), {
             "k": {"customers.name": "TRANSFORMATION", "orders.id": "IDENTITY"},
         }),
+        (("SELECT id AS k, customer FROM orders UNION ALL BY NAME SELECT name AS customer, id AS K"
+         " FROM customers"), {
+            "k": {"customers.id": "IDENTITY", "orders.id": "IDENTITY"},
+            "customer": {"customers.name": "IDENTITY", "orders.customer": "IDENTITY"},
+        }),
+        (("SELECT u.k FROM (SELECT at, id AS k FROM orders UNION BY NAME (SELECT 1 AS k, at"
+         " FROM orders UNION ALL SELECT id, NULL FROM customers)) u"), {
+            "k": {"customers.id": "IDENTITY", "orders.id": "IDENTITY"},
+        }),
         ("SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.id = b.customer", {
             "id": {"orders.id": "IDENTITY"},
             "other": {"orders.id": "IDENTITY"},

@@ -73,14 +73,10 @@ class _Walk:
         }
 
     def lineage(self) -> ColumnLineage:
-        selects = _branches(self._tree)
-        outputs: dict[str, Mapping[InputColumn, str]] = {}
-        for index, item in enumerate(selects[0].expressions):
-            outputs[item.alias_or_name] = self._merged(
-                self._of_expression(select.expressions[index])
-                for select in selects
-                if index < len(select.expressions)
-            )
+        outputs = {
+            name: self._merged(self._of_expression(item) for item in items)
+            for name, items in _columns(self._tree)
+        }
         return ColumnLineage(outputs, self._rows())
 
     def _rows(self) -> dict[InputColumn, frozenset[str]]:
@@ -119,8 +115,9 @@ class _Walk:
         if isinstance(relation, exp.Subquery):
             return self._merged(
                 self._of_expression(item)
-                for select in _branches(relation)
-                for item in self._items_named(select, _branches(relation)[0], column.name)
+                for name, items in _columns(relation)
+                if name.lower() == column.name.lower()
+                for item in items
             )
         if relation is None:
             return {}
@@ -131,12 +128,6 @@ class _Walk:
                 found[source] = _stronger(TRANSFORMATION, before)
         return found
 
-    def _items_named(self, select: exp.Select, first: exp.Select, name: str) -> Iterator[exp.Expr]:
-        """The item of a branch that the first branch calls ``name``: set operations go by place."""
-        for index, item in enumerate(first.expressions):
-            if item.alias_or_name.lower() == name.lower() and index < len(select.expressions):
-                yield select.expressions[index]
-
     def _merged(self, several: Iterator[dict[InputColumn, str]]) -> dict[InputColumn, str]:
         found: dict[InputColumn, str] = {}
         for each in several:
@@ -145,14 +136,20 @@ class _Walk:
         return dict(sorted(found.items()))
 
 
-def _branches(query: exp.Expr) -> list[exp.Select]:
-    """The SELECTs whose rows a query puts under each other."""
+def _columns(query: exp.Expr) -> list[tuple[str, list[exp.Expr]]]:
+    """Each output column: its name, and the items of the SELECTs that are put under each other."""
     if isinstance(query, exp.Subquery):
-        return _branches(query.this)
+        return _columns(query.this)
     if isinstance(query, exp.SetOperation):
-        return _branches(query.left) + _branches(query.right)
+        left, right = _columns(query.left), _columns(query.right)
+        if query.args.get("by_name"):
+            named = {name.lower(): items for name, items in right}
+            return [(name, items + named.get(name.lower(), [])) for name, items in left]
+        return [
+            (name, items + below) for (name, items), (_, below) in zip(left, right, strict=False)
+        ]
     assert isinstance(query, exp.Select)
-    return [query]
+    return [(item.alias_or_name, [item]) for item in query.expressions]
 
 
 def _is_aggregated(column: exp.Column, top: exp.Expr) -> bool:
