@@ -9,6 +9,8 @@ from freshline.sql.text.tokens import tokens
     ("query", "columns"),
     [
         ("SELECT a, t.b, a + 1 AS c, s.x.y FROM t", ("a", "b", "c", "y")),
+        ("SELECT items[0].price, s.x.y FROM t", None),
+        ("SELECT window(t, '1 hour').start FROM o GROUP BY 1", None),
         ("SELECT window(t, '1 hour').start AS h FROM o GROUP BY window(t, '1 hour')", ("h",)),
         ("WITH x AS (SELECT 1 AS i) SELECT i AS j FROM x UNION ALL SELECT 2", ("j",)),
         ("(SELECT `a b` FROM t)", ("a b",)),

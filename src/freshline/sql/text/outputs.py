@@ -49,11 +49,19 @@ def _names(tree: exp.Expr | None, known: Mapping[str, Columns] | None) -> Column
             if spelt is None:
                 return None
             names.extend(spelt)
-        elif isinstance(item, exp.Alias | exp.Column | exp.Dot):
+        elif isinstance(item, exp.Alias | exp.Column) or _is_path(item):
             names.append(item.alias_or_name)
         else:
             return None
     return tuple(names) if all(names) else None
+
+
+def _is_path(item: exp.Expr) -> bool:
+    """Whether an item is a column's field: ``a[0].b`` Spark calls by all of it, and not b."""
+    base = item
+    while isinstance(base, exp.Dot):
+        base = base.this
+    return base is not item and isinstance(base, exp.Column)
 
 
 def _with_entries(
