@@ -40,6 +40,7 @@ def view_plan(
     decompose: Decompose,
     keeping: Decompose | None = None,
     session_zone: str = "UTC",
+    timestamp_ntz: bool = False,
     functions: AbstractSet[str] = frozenset(),
 ) -> ViewPlan:
     """What can be said of maintaining the view ``query`` over ``sources``.
@@ -51,6 +52,7 @@ def view_plan(
         keeping: The same with states that may hold rows of a stream. Asked where there is no other
             way: such a state is as large as those rows.
         session_zone: Time zone of the Spark session that runs the query.
+        timestamp_ntz: TIMESTAMP means TIMESTAMP_NTZ in that session.
         functions: User-defined functions that were declared deterministic, lower case.
     """
     notes = _safely(lambda: _notes(query, sources))
@@ -61,7 +63,13 @@ def view_plan(
     plan = ViewPlan(
         appends=_safely(lambda: appends(query, sources, functions=functions)),
         buckets=_safely(
-            lambda: buckets(query, sources, session_zone=session_zone, functions=functions)
+            lambda: buckets(
+                query,
+                sources,
+                session_zone=session_zone,
+                timestamp_ntz=timestamp_ntz,
+                functions=functions,
+            )
         ),
         merge=_safely(lambda: decompose(query, sources)),
         notes=notes,

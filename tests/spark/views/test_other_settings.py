@@ -114,6 +114,27 @@ def test_where_timestamp_means_one_without_a_zone_groups_and_buckets_are_compute
     }
 
 
+def test_hours_of_wall_clocks_are_computed_again_where_clocks_are_put_back(spark, tmp_path):
+    """Both 02:30 of that night are of the hour that began at 00:00 UTC, by the query."""
+    views = {
+        # percentile_approx keeps these from being merged: buckets are the way.
+        "hours": "SELECT date_trunc('HOUR', CAST(at AS TIMESTAMP)) AS h, count(*) AS n,"
+        " percentile_approx(length(who), 0.5) AS p FROM visits GROUP BY 1",
+        "meetings": "SELECT CAST(a.at AS TIMESTAMP) AS at, count(*) AS n, percentile_approx("
+        "length(b.who), 0.5) AS p FROM visits a JOIN visits b ON CAST(a.at AS TIMESTAMP) = b.at"
+        " GROUP BY 1",
+    }
+    shop = shop_with(spark, tmp_path, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}, views)
+    folder = Path(shop.feeds["visits_feed"].path)
+    told = []
+    for number in range(2):
+        row = {"at": HOUR.replace(hour=number), "day": date(2026, 10, 25), "who": "abc"}
+        pq.write_table(pa.Table.from_pylist([row], VISITS), folder / f"{number}.parquet")
+        version = shop.load("visits", f"{number}.parquet").version
+        told = [updated(shop, name, version)[0] for name in views]
+    assert told[0] == "bucket-recompute"
+
+
 @pytest.mark.parametrize("few", [5_000, pytest.param(0, marks=pytest.mark.proof)])
 def test_groups_of_rows_held_in_the_driver_are_those_of_the_sessions_settings(
     few, spark, tmp_path, monkeypatch

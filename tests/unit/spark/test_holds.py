@@ -27,7 +27,7 @@ def shown(zones: dict[str, str], *, confirmed: bool) -> ViewPlan:
     holds = Holds(
         project,
         lambda view: (view.query, [Source("events", {"at": "timestamp"}, time_column="at")]),
-        lambda view: zones.get(view.name, "UTC"),
+        lambda view: (zones.get(view.name, "UTC"), False),
         lambda *_: confirmed,
     )
     no = Reason("NO", "not asked for")
@@ -47,7 +47,7 @@ def held(time: str | None, column: str) -> ViewPlan:
     shown = TableDef("shown", "derived", "SELECT 1", HERE, HERE, parents=("events",))
     project = Project("shop", Path("shop"), "shop/warehouse", (table, shown), {}, {}, "local[1]")
     source = Source("events", {"at": "timestamp", "day": "date"}, time_column=time)
-    holds = Holds(project, lambda _: ("", []), lambda _: "UTC", lambda *_: True)
+    holds = Holds(project, lambda _: ("", []), lambda _: ("UTC", False), lambda *_: True)
     no = Reason("NO", "not asked for")
     plan = ViewPlan(no, Buckets(column, {"events": Reads(column, 0, 0)}), no)
     return holds.added(plan, shown, [source])

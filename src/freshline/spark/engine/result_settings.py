@@ -19,6 +19,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.engine import jvm
 
 _ZONE = "spark.sql.session.timeZone"
+_TIMESTAMP = "spark.sql.timestampType"
 ANSI = "spark.sql.ansi.enabled"
 _SETTINGS = (_ZONE, ANSI)
 """With others of these the same query over the same rows can give another result."""
@@ -86,6 +87,11 @@ _BETWEEN = "\x1f"
 def zone_of(session: SparkSession) -> str:
     """The session's time zone."""
     return str(session.conf.get(_ZONE))
+
+
+def is_timestamp_ntz(session: SparkSession) -> bool:
+    """Whether TIMESTAMP alone means TIMESTAMP_NTZ in the session."""
+    return str(session.conf.get(_TIMESTAMP)).upper() == "TIMESTAMP_NTZ"
 
 
 def settings_of(session: SparkSession, project: Project, table: TableDef) -> dict[str, str]:

@@ -25,8 +25,9 @@ Sources = Callable[[TableDef], tuple[str, list[Source]]]
 Confirms = Callable[[str, list[Source], Buckets], bool]
 """Whether Spark's own plan of a query says the same of its buckets."""
 
-Zones = Callable[[TableDef], str]
-"""The time zone of the session that runs a view's query; its own settings may say another one."""
+Clocks = Callable[[TableDef], tuple[str, bool]]
+"""Of the session that runs a view's query, as its own settings may say: its time zone, and whether
+TIMESTAMP means TIMESTAMP_NTZ."""
 
 
 class Holds:
@@ -35,16 +36,16 @@ class Holds:
     Args:
         project: Of the views.
         sources_of: Asked for the views among the parents alone.
-        zone_of: Asked for these, and for the view over them.
+        clocks_of: Asked for these, and for the view over them.
         confirms: Asked for what is found of these.
     """
 
     def __init__(
-        self, project: Project, sources_of: Sources, zone_of: Zones, confirms: Confirms
+        self, project: Project, sources_of: Sources, clocks_of: Clocks, confirms: Confirms
     ) -> None:
         self._project = project
         self._sources_of = sources_of
-        self._zone_of = zone_of
+        self._clocks_of = clocks_of
         self._confirms = confirms
 
     def added(self, plan: ViewPlan, table: TableDef, sources: list[Source]) -> ViewPlan:
@@ -80,21 +81,21 @@ class Holds:
             if isinstance(hold_us, Reason):
                 return hold_us
             kind = kind_of_type(source.columns[reads.column]) or "timestamp"
-            holds_us[name] = hold_us + spread_us(kind, self._zone_of(table))
+            holds_us[name] = hold_us + spread_us(kind, self._clocks_of(table)[0])
         return holds_us
 
     def _of_view(self, name: str, column: str) -> int | Reason:
         """Rows whose ``column`` is up to the view's freshness less this are complete."""
         view = self._project.table(name)
         query, sources = self._sources_of(view)
-        zone = self._zone_of(view)
-        found = buckets(query, sources, session_zone=zone, column=column)
+        zone, ntz = self._clocks_of(view)
+        found = buckets(query, sources, session_zone=zone, timestamp_ntz=ntz, column=column)
         if isinstance(found, Reason):
             return _open(view, column, found.message)
         if not self._confirms(query, sources, found):
             return _open(view, column, "our reading of its query and Spark's are not the same")
         if view.emit == "final":
-            shown = buckets(query, sources, session_zone=zone)
+            shown = buckets(query, sources, session_zone=zone, timestamp_ntz=ntz)
             if not isinstance(shown, Buckets) or shown.column != found.column:
                 return _open(view, column, "it shows its final buckets by another column")
         holds_us = self._by_parent(view, found, sources)

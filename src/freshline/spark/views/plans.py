@@ -21,7 +21,7 @@ from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import Pinned, location, newest_snapshot, pin_statics
-from freshline.spark.engine.result_settings import ANSI, zone_of
+from freshline.spark.engine.result_settings import ANSI, is_timestamp_ntz, zone_of
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.holds import Holds
 from freshline.spark.views.readings import confirmed, confirms_buckets, resolved_otherwise
@@ -98,8 +98,9 @@ def plan_of(
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema
 
-    def zone(view: TableDef) -> str:
-        return zone_of(own if view is table else own_session(session, view))
+    def clocks(view: TableDef) -> tuple[str, bool]:
+        its = own if view is table else own_session(session, view)
+        return zone_of(its), is_timestamp_ntz(its)
 
     def sources_of(view: TableDef) -> tuple[str, list[Source]]:
         known = {name: (columns_of or stored)(name) for name in view.parents}
@@ -114,7 +115,7 @@ def plan_of(
         if table.emit != "final":
             return plan
         confirms = partial(confirms_buckets, asked)
-        return Holds(project, sources_of, zone, confirms).added(plan, table, sources)
+        return Holds(project, sources_of, clocks, confirms).added(plan, table, sources)
     except SparkError as error:
         why = Reason("SPARK", f"Spark could not analyse the query: {one_line(error)}")
         return ViewPlan(why, why, why)
@@ -188,6 +189,7 @@ def _confirmed(asked: Remembered, query: str, sources: list[Source]) -> ViewPlan
         # Sums of kept rows times their numbers have other types than the query's.
         keeping=partial(cut, keeps_rows=True) if is_ansi else None,
         session_zone=zone_of(session),
+        timestamp_ntz=is_timestamp_ntz(session),
     )
     if isinstance(plan.merge, Decomposition):
         refusal = verify(asked, query, plan.merge) or resolved_otherwise(asked, query, sources)

@@ -36,6 +36,7 @@ def buckets(
     sources: Sequence[Source],
     *,
     session_zone: str = "UTC",
+    timestamp_ntz: bool = False,
     functions: AbstractSet[str] = frozenset(),
     column: str | None = None,
 ) -> Buckets | Reason:
@@ -48,6 +49,7 @@ def buckets(
         query: The user's text.
         sources: Every table that it reads.
         session_zone: The time zone of the Spark session that runs it.
+        timestamp_ntz: TIMESTAMP means a wall clock there, as ``spark.sql.timestampType`` can say.
         functions: User-defined functions that were declared deterministic, lower case.
         column: The output column, lower case, that shall hold the bucket; None: the best.
 
@@ -65,11 +67,20 @@ def buckets(
         tree = normalise(query, sources)
         unquote(tree)
         require_deterministic(tree, functions=functions)
+        if timestamp_ntz:
+            _as_wall_clocks(tree)
         return _best(tree, sources, zone(session_zone), column)
     except Unsupported as refusal:
         return refusal.reason
     except Contradiction:
         return Reason("CONTRADICTION", "the conditions on times cannot be met together")
+
+
+def _as_wall_clocks(tree: exp.Expr) -> None:
+    """Spells TIMESTAMP out as TIMESTAMP_NTZ."""
+    for type_ in tree.find_all(exp.DataType):
+        if type_.this in (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ):
+            type_.set("this", exp.DType.TIMESTAMPNTZ)
 
 
 def _best(tree: exp.Query, sources: Sequence[Source], session: Zone, column: str | None) -> Buckets:
