@@ -24,7 +24,11 @@ def finding(expression):
             "CLOCK",
             ["now()", "current_timestamp", "current_date()", "curdate()", "localtimestamp()",
              "unix_timestamp()", "timestamp 'now'", "ts > ' Today UTC '", "date 'yesterday'",
-             "timestamp '12:00'", "CAST('T7:05:00' AS TIMESTAMP)", "' 08:00'::TIMESTAMP_NTZ"],
+             "timestamp '12:00'", "CAST('T7:05:00' AS TIMESTAMP)", "' 08:00'::TIMESTAMP_NTZ",
+             "timestamp 'T08'", "timestamp 'today CET'", "timestamp 'yesterday+02:00'",
+             "date 'tomorrow Japan'", "CAST(if(x > 1, y, '08:00') AS TIMESTAMP)",
+             "CAST(CASE x WHEN 1 THEN '08:00' ELSE y END AS TIMESTAMP)",
+             "to_timestamp(map('a', '10:00')[x])", "coalesce(y, '08:00')::TIMESTAMP"],
         ),
         (
             "VOLATILE",
@@ -48,7 +52,10 @@ def finding(expression):
              "row_number() OVER (ORDER BY x)",
              "listagg(x) WITHIN GROUP (ORDER BY x)", "window(ts, '1 hour').start", "t.now",
              "max(x)", ("max(x) OVER (PARTITION BY y ROWS BETWEEN UNBOUNDED PRECEDING AND "
-             "UNBOUNDED FOLLOWING)")],
+             "UNBOUNDED FOLLOWING)"), "'today CET'", "CAST('today sales' AS STRING)",
+             "CAST(concat(y, ' 00:00:00') AS TIMESTAMP)", "date '2026-01-01'",
+             "CAST(replace(y, '24:00', '00:00') AS TIMESTAMP)",
+             "CAST(CASE WHEN y = '08:00' THEN z END AS TIMESTAMP)"],
         ),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ they give one value within one query; hence the lists of names (``functions.py``
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 
@@ -80,8 +81,26 @@ _CHOICES = {
 _NOW = re.compile(
     r"\s*(now|today|tomorrow|yesterday)(\s+(utc|gmt|z|[a-z]+/\S+|[+-]\d\S*))?\s*\Z", re.IGNORECASE
 )
-_TIME_OF_DAY = re.compile(r"\s*T?\d{1,2}:\d")
+_SPECIAL = re.compile(
+    r"[\s\x00-\x1f]*(now|today|tomorrow|yesterday)([^a-z].*)?\Z", re.IGNORECASE | re.DOTALL
+)
+"""A text that Spark takes for a day of now where it stands for a time, whatever zone is behind."""
+_TIME_OF_DAY = re.compile(r"[\s\x00-\x1f]*(T\d|\d{1,2}:)")
 """A text without a date, which Spark takes for a time of today."""
+_PASSING = (
+    exp.Array,
+    exp.Bracket,
+    exp.Case,
+    exp.Coalesce,
+    exp.Greatest,
+    exp.If,
+    exp.Least,
+    exp.Map,
+    exp.Nullif,
+    exp.Paren,
+    exp.VarMap,
+)
+"""What can have one of its operands as its value."""
 _MOMENTS = (
     exp.DataType.Type.TIMESTAMP,
     exp.DataType.Type.TIMESTAMPTZ,
@@ -89,6 +108,7 @@ _MOMENTS = (
     exp.DataType.Type.TIMESTAMPNTZ,
     exp.DataType.Type.DATETIME,
 )
+_DAYS = (exp.DataType.Type.DATE,)
 
 
 def nondeterminism(tree: exp.Expr, *, functions: AbstractSet[str] = frozenset()) -> Reason | None:
@@ -184,15 +204,24 @@ def _clock(node: exp.Expr) -> Reason | None:
     asks = asks or (called in CLOCK and (called != "unix_timestamp" or not node.expressions))
     if isinstance(node, exp.Literal) and node.is_string and _NOW.match(node.name):
         return _reason("CLOCK", f"'{node.name}' as a time has another value in every run", node)
-    if isinstance(node, exp.Cast) and node.is_type(*_MOMENTS):
-        text = node.this.unnest()
-        if isinstance(text, exp.Literal) and text.is_string and _TIME_OF_DAY.match(text.name):
-            return _reason("CLOCK", f"the time '{text.name}' without a date is one of today", node)
+    if isinstance(node, exp.Cast) and node.is_type(*_MOMENTS, *_DAYS):
+        for text in _texts(node.this):
+            if _SPECIAL.match(text):
+                return _reason("CLOCK", f"'{text}' as a time has another value in every run", node)
+            if _TIME_OF_DAY.match(text) and node.is_type(*_MOMENTS):
+                return _reason("CLOCK", f"the time '{text}' without a date is one of today", node)
     if asks:
         return _reason(
             "CLOCK", f"{text_of(node)} has another value in every run; write a literal", node
         )
     return None
+
+
+def _texts(value: exp.Expr) -> Iterator[str]:
+    """The literal texts that a value can be: itself, or those among which it chooses."""
+    for node in value.walk(prune=lambda each: not isinstance(each, _PASSING)):
+        if isinstance(node, exp.Literal) and node.is_string:
+            yield node.name
 
 
 def _chance(node: exp.Expr) -> Reason | None:
