@@ -160,6 +160,38 @@ def test_clock_and_chance_cannot_be_computed_again(shop, arrivals, verify, query
     assert reason in checks[0].reason
 
 
+@pytest.mark.parametrize(
+    ("value", "then"),
+    [
+        ("to_timestamp_ltz('08:00')", "v - INTERVAL 1 DAY"),
+        ("try_to_timestamp(if(id > 5, '10:00', '08:00'))", "v - INTERVAL 1 DAY"),
+        ("coalesce(CAST(NULL AS TIMESTAMP), '08:00')", "v - INTERVAL 1 DAY"),
+        ("TIMESTAMP 'today CET'", "v - INTERVAL 1 DAY"),
+        ("user", "'service'"),
+        ("this_year()", "v - 1"),
+    ],
+)
+def test_what_another_day_or_user_has_made_is_not_called_wrong(
+    spark, shop, arrivals, verify, value, then
+):
+    spark.sql("CREATE OR REPLACE FUNCTION this_year() RETURNS INT RETURN year(current_date())")
+    shop.table("asks", f"SELECT id, {value} AS v FROM events")
+    shop.executor.run(shop.request("asks", parents={"events": 0}))
+    spark.sql(f"UPDATE delta.`{shop.path('asks')}` SET v = {then}")
+    outcomes, checks = verify("asks", "newest")
+    spark.sql("DROP FUNCTION this_year")
+    assert outcomes == {1: SKIPPED}
+    assert checks[0].reason.startswith("its query cannot be computed again: ")
+
+
+def test_a_row_is_missed_though_the_text_of_a_time_has_a_date(shop, arrivals, verify):
+    query = "SELECT id, to_timestamp(concat(CAST(at AS DATE), ' 08:00')) AS v FROM events"
+    shop.table("opened", query)
+    shop.executor.run(shop.request("opened", parents={"events": 0}))
+    others_write(shop, "opened", {"id": 1, "v": START})
+    assert verify("opened", "newest")[0] == {1: WRONG}
+
+
 def test_a_version_of_an_earlier_query_or_over_what_is_gone_is_skipped(shop, arrivals, verify):
     shop.table("hourly", HOURLY)
     filled(arrivals, "hourly", 1)

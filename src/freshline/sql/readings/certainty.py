@@ -29,6 +29,11 @@ _WORDS = {
                                      "NthValue"),
 }  # fmt: skip
 _UNCERTAIN = {name: f"{name} {what}" for what, names in _WORDS.items() for name in names}
+_UNREPEATABLE = frozenset(
+    name
+    for what in ("asks the clock", "asks the session or the files", "is chance")
+    for name in _WORDS[what]
+)
 _CASTS = {"Cast": "", "ParseToTimestamp": "timestamp", "ParseToDate": "date"}
 """Makers of times, and of which type they are; a cast says it itself."""
 _MOMENTS = ("timestamp", "timestamp_ntz")
@@ -94,6 +99,16 @@ _BY_THEIR_ORDER = (
 def uncertain(plan: Tree) -> str | None:
     """What keeps the plan's result from being a function of its rows, in words; None: nothing."""
     return _in_plan(plan, ordered=False) or _of_today(plan)
+
+
+def unrepeatable(plan: Tree) -> str | None:
+    """What gives another result at another time or to another user, in words; None: nothing.
+
+    What merely may choose, by the order of rows say, does not count.
+    """
+    asking = (node.kind for node in _nodes(plan) if node.kind in _UNREPEATABLE)
+    found = next(asking, None)
+    return _of_today(plan) if found is None else _UNCERTAIN[found]
 
 
 def _in_plan(plan: Tree, *, ordered: bool) -> str | None:
