@@ -69,3 +69,30 @@ def test_by_another_column_than_the_event_time_nothing_is_known_to_be_complete()
 def test_what_spark_does_not_confirm_of_a_view_holds_for_nobody():
     assert isinstance(shown({}, confirmed=True).buckets, Buckets)
     assert isinstance(shown({}, confirmed=False).buckets, Reason)
+
+
+def apart(kind: str, made: str, read: str) -> int:
+    """Hours that a final view in one zone waits for a base table's times of another."""
+    table = TableDef("events", "base", "SELECT * FROM STREAM f", HERE, HERE, feed="f")
+    shown = TableDef("shown", "derived", "SELECT 1", HERE, HERE, parents=("events",))
+    project = Project("shop", Path("shop"), "shop/warehouse", (table, shown), {}, {}, "local[1]")
+    zones = {"events": made, "shown": read}
+    holds = Holds(project, lambda _: ("", []), lambda each: zones[each.name], lambda *_: True)
+    no = Reason("NO", "not asked for")
+    plan = ViewPlan(no, Buckets("at", {"events": Reads("at", 0, 0)}), no)
+    found = holds.added(plan, shown, [Source("events", {"at": kind}, time_column="at")])
+    return found.holds_us.get("events", 0) // HOUR_US
+
+
+def test_a_day_is_over_by_the_clock_that_it_was_made_by():
+    assert apart("date", "Europe/Berlin", "Europe/Berlin") == 25
+    assert apart("date", "-05:00", "UTC") == 29
+    assert apart("date", "+05:00", "UTC") == 24
+    assert apart("date", "-05:00", "+02:00") == 31
+
+
+def test_an_hour_that_a_clock_shows_twice_is_over_after_the_second_time():
+    assert apart("timestamp_ntz", "Europe/Berlin", "Europe/Berlin") == 1
+    assert apart("timestamp_ntz", "UTC", "UTC") == 0
+    assert apart("timestamp_ntz", "-05:00", "UTC") == 5
+    assert apart("timestamp", "America/New_York", "UTC") == 0

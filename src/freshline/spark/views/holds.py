@@ -1,10 +1,10 @@
 """How far behind its freshness a parent that is a view is complete.
 
 A base table that is fresh up to F has all rows up to F (but for late ones; where its time is a
-DATE, the rows of a day come until it is over). A view over it need not: its rows of v can depend
-on rows of its parents up to v + hi, so they are complete once F has passed v + hi. A final view
-over such a view waits that much longer, and the waits of a chain of views add up. They follow
-from the queries alone, whatever the versions are.
+DATE, the rows of a day come until it is over by the clock of the table's zone). A view over it
+need not: its rows of v can depend on rows of its parents up to v + hi, so they are complete once F
+has passed v + hi. A final view over such a view waits that much longer, and the waits of a chain of
+views add up. They follow from the queries and their zones alone, whatever the versions are.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from freshline.project.model import Project, TableDef
-from freshline.spark.views.timesets import spread_us
 from freshline.sql.buckets.timeline import buckets
 from freshline.sql.buckets.times import kind_of_type
 from freshline.sql.query.records import Buckets, Reason, Source, ViewPlan
-from freshline.sql.query.zone import DAY_US
+from freshline.sql.query.zone import DAY_US, Zone, zone
 
 Sources = Callable[[TableDef], tuple[str, list[Source]]]
 """A view's query as analysis reads it, and the columns of what it reads."""
@@ -36,7 +35,7 @@ class Holds:
     Args:
         project: Of the views.
         sources_of: Asked for the views among the parents alone.
-        clocks_of: Asked for these, and for the view over them.
+        clocks_of: Asked for all parents, and for the view over them.
         confirms: Asked for what is found of these.
     """
 
@@ -70,32 +69,60 @@ class Holds:
             if reads is None:
                 continue
             source = known[name.lower()]
+            kind = kind_of_type(source.columns[reads.column]) or "timestamp"
             if self._project.table(name).kind == "base":
                 if source.time_column not in (None, reads.column):
                     why = f"its freshline.time is {source.time_column}"
                     return _open(self._project.table(name), reads.column, why)
-                if source.columns[reads.column] == "date":
-                    holds_us[name] = DAY_US  # rows of a day come until it is over
+                if hold_us := self._of_base(name, kind, table):
+                    holds_us[name] = hold_us
                 continue
-            hold_us = self._of_view(name, reads.column)
-            if isinstance(hold_us, Reason):
-                return hold_us
-            kind = kind_of_type(source.columns[reads.column]) or "timestamp"
-            holds_us[name] = hold_us + spread_us(kind, self._clocks_of(table)[0])
+            behind = self._of_view(name, reads.column)
+            if isinstance(behind, Reason):
+                return behind
+            holds_us[name] = behind + self._later_us(name, kind, table)
         return holds_us
+
+    def _of_base(self, name: str, kind: str, reader: TableDef) -> int:
+        """Rows of one time come until so long after the instant that a view reads in it.
+
+        Those of a day until it is over by its own clock, and those of an hour that this shows
+        twice until it is over the second time.
+        """
+        if kind == "timestamp":
+            return 0
+        made = self._clock(self._project.table(name))
+        is_one = made == self._clock(reader)
+        later_us = made.back_us if is_one else self._later_us(name, kind, reader)
+        return later_us + (DAY_US if kind == "date" else 0)
+
+    def _later_us(self, name: str, kind: str, reader: TableDef) -> int:
+        """By how much a time is a later instant where it was made than to a view that reads it.
+
+        A DATE and a wall clock's time are, where the one clock is west of the other. In one zone
+        they are not, but a final parent shows them only so long after their instants.
+        """
+        if kind == "timestamp":
+            return 0
+        made, read = self._clock(self._project.table(name)), self._clock(reader)
+        return max(0, read.offset_hi_us - made.offset_lo_us)
+
+    def _clock(self, table: TableDef) -> Zone:
+        """The one that dates and wall clocks of a table are of."""
+        return zone(self._clocks_of(table)[0])
 
     def _of_view(self, name: str, column: str) -> int | Reason:
         """Rows whose ``column`` is up to the view's freshness less this are complete."""
         view = self._project.table(name)
         query, sources = self._sources_of(view)
-        zone, ntz = self._clocks_of(view)
-        found = buckets(query, sources, session_zone=zone, timestamp_ntz=ntz, column=column)
+        session_zone, ntz = self._clocks_of(view)
+        found = buckets(query, sources, session_zone=session_zone, timestamp_ntz=ntz, column=column)
         if isinstance(found, Reason):
             return _open(view, column, found.message)
         if not self._confirms(query, sources, found):
             return _open(view, column, "our reading of its query and Spark's are not the same")
         if view.emit == "final":
-            shown = buckets(query, sources, session_zone=zone, timestamp_ntz=ntz)
+            shown = buckets(query, sources, session_zone=session_zone, timestamp_ntz=ntz)
             if not isinstance(shown, Buckets) or shown.column != found.column:
                 return _open(view, column, "it shows its final buckets by another column")
         holds_us = self._by_parent(view, found, sources)

@@ -98,8 +98,8 @@ def plan_of(
     def stored(name: str) -> StructType:
         return own.read.format("delta").load(location(project.table_path(name))).schema
 
-    def clocks(view: TableDef) -> tuple[str, bool]:
-        its = own if view is table else own_session(session, view)
+    def clocks(each: TableDef) -> tuple[str, bool]:
+        its = own if each is table else own_session(session, each)
         return zone_of(its), is_timestamp_ntz(its)
 
     def sources_of(view: TableDef) -> tuple[str, list[Source]]:

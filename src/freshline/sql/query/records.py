@@ -177,8 +177,8 @@ class ViewPlan:
         merge: Where states merge; else why they do not.
         notes: What a user should know all the same, a sentence each.
         always_full: Code of why every update is in full whatever the query allows; "": it is not.
-        holds_us: By parent that is a view, where final buckets are asked for: how far behind its
-            freshness its rows are complete, by the column that is read.
+        holds_us: By parent, where final buckets are asked for: how far behind its freshness its
+            rows are complete, by the column that is read.
         equal: Of the query, where it appends what each source's new rows make.
         keys: Where the output falls apart by keys; else why it does not. Not asked for where there
             are buckets.
