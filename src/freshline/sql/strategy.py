@@ -130,15 +130,16 @@ _FULL: Mapping[str, str] = {
     "keys-unknown": "cannot identify the keys of the rows that changed in a parent",
     "groups-unknown": "cannot identify the groups of the rows deleted from a parent",
     "log-untrue": "new rows have other times than the parents' logs say",
-    "changes-failed": "computing from changes failed at a value that the query may leave out",
+    "changes-failed": "computing from changes failed, perhaps at a row that is gone or left out",
     "changes-gone": "the parents' change history since its last update was vacuumed",
     "changed-by-others": "somebody else wrote into it",
 }
 
 
-def full(code: str) -> Strategy:
-    """A full update for one of the reasons that do not lie in the query."""
-    return Strategy("full", code, f"computed in full: {_FULL[code]}")
+def full(code: str, what: str = "") -> Strategy:
+    """A full update for one of the reasons that do not lie in the query; ``what`` is told, too."""
+    told = f"{_FULL[code]}: {what}" if what else _FULL[code]
+    return Strategy("full", code, f"computed in full: {told}")
 
 
 def strategy(

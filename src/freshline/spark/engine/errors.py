@@ -170,11 +170,6 @@ def is_denied(error: BaseException) -> bool:
     return any(map(_DENIED.search, _of_stores(error)))
 
 
-def is_of_the_data(error: BaseException) -> bool:
-    """Whether a value could not be computed: a cast, a division, an overflow."""
-    return sql_state(error).startswith("22")
-
-
 def _next_step(table: TableDef, name: str) -> str:
     """What to do about a query that failed with this condition of Spark's."""
     if table.kind == "derived" and name.startswith("UNRESOLVED_COLUMN"):

@@ -35,7 +35,7 @@ from freshline.spark.engine.columns import (
     same_names,
     without_mixed_chars,
 )
-from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_data, update_failed
+from freshline.spark.engine.errors import SparkError, is_gone, update_failed
 from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of, zone_of
 from freshline.spark.engine.sizing import compile_for, known_bytes, known_weight, sized, weight
@@ -57,6 +57,7 @@ from freshline.spark.views.incremental import (
     Parent,
     RefreshStrategy,
     StagedUpdate,
+    prepared_by,
 )
 from freshline.spark.views.key import recompute_keys
 from freshline.spark.views.merge import merge
@@ -206,23 +207,18 @@ class DerivedUpdates:
         try:
             return self._incremental(update, last)
         except NotIncrementalError as error:
-            code = error.code
+            strategy = full(error.code, error.what)
         except ChangesGoneError:
-            code = "changes-gone"
+            strategy = full("changes-gone")
         except SparkError as error:
-            if is_gone(error):
-                code = "changes-gone"
-            elif is_of_the_data(error) and not self._is_trial:
-                # A state may hold rows that the query's own filters take away before it computes
-                # what fails here.
-                code = "changes-failed"
-            else:
+            if not is_gone(error):
                 raise
+            strategy = full("changes-gone")
         # What was staged so far is an orphan; the next transaction does not know of it.
         request = update.request
         transaction = Transaction(update.session, self._path, self._table.name, request.number)
         again = replace(update, transaction=transaction, is_second_try=True)
-        return self._in_full(again, full(code))
+        return self._in_full(again, strategy)
 
     # ---- which way ----
 
@@ -294,7 +290,7 @@ class DerivedUpdates:
             costs,
             self._is_trial,
         )
-        prepared = _STRATEGIES[strategy.name](increment)
+        prepared = prepared_by(_STRATEGIES[strategy.name], increment)
         prepared = replace(prepared, more={**prepared.more, **expected})
         strategy = prepared.strategy or strategy
         built = strategy.code == STATE_BUILT

@@ -16,6 +16,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import kind_of
+from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_platform, one_line
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.engine.result_settings import zone_of
 from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
@@ -174,8 +175,28 @@ class NotIncrementalError(Exception):
 
     Args:
         code: One of those that :func:`freshline.sql.strategy.full` takes.
+        what: Failed, where something did.
     """
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, what: str = "") -> None:
         super().__init__(code)
         self.code = code
+        self.what = what
+
+
+def prepared_by(strategy: RefreshStrategy, increment: Increment) -> StagedUpdate:
+    """What a strategy writes.
+
+    Changes may hold a row that is gone again, and a state rows that the query's own filters take
+    away before it computes what fails here. A trial is told what fails.
+
+    Raises:
+        NotIncrementalError: As the strategy says, or it failed where a full update may not.
+        SparkError: It failed as any update would.
+    """
+    try:
+        return strategy(increment)
+    except SparkError as error:
+        if increment.is_trial or is_gone(error) or is_of_the_platform(error):
+            raise
+        raise NotIncrementalError("changes-failed", one_line(error)) from error
