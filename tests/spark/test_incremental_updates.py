@@ -11,6 +11,7 @@ import pytest
 
 from freshline.core.errors import UserError
 from freshline.delta.log import last_commit
+from freshline.runtime.lease.succession import fence_tables
 from freshline.spark.views import groups, whole
 from freshline.sql.costs import Costs, Sizes
 from freshline.sql.query.records import (
@@ -206,6 +207,23 @@ def test_a_strict_view_over_one_that_replaces_its_rows_is_refused_at_its_second_
     arrivals.update("people")
     arrivals.go("events", "id % 3 = 0")
     assert arrivals.update("people").code == "parent-rewrote"
+
+
+def test_what_changes_no_row_of_its_parent_lets_no_strict_view_pass(shop, arrivals, view):
+    """As a fence or a compaction, which are newer than the parent's last update."""
+    piled = replace(SIZES_STATES, group_columns=None)
+    view("hourly", HOURLY, ViewPlan(NO, BY_HOUR, NO))
+    view("sizes", SIZES, ViewPlan(NO, NO, piled), refresh="incremental_strict")
+    for hour in range(2):
+        arrivals.come("events", arrivals.rows(hour, 10))
+        arrivals.update("hourly")
+        if hour == 0:
+            arrivals.update("sizes")
+    fence_tables(shop.project, 2)
+    assert arrivals.facts("hourly")["strategy"] == "compact"
+    with pytest.raises(UserError) as refused:
+        arrivals.update("sizes")
+    assert (refused.value.code, refused.value.rule) == ("not-incremental", "parent-rewrote")
 
 
 def test_row_wise_output_is_appended(arrivals, view):

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from freshline.delta.changelog import ChangesGoneError
 from freshline.delta.histories import KEY, marks_of
-from freshline.delta.log import CommitRecord, commit_at, last_commit, row_count
+from freshline.delta.log import CommitRecord, last_commit, last_update, row_count
 from freshline.delta.metadata import encode
 from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.failpoints import failpoint
@@ -447,7 +447,7 @@ class DerivedUpdates:
     def _is_over_rewritten(self, request: UpdateRequest) -> bool:
         """Whether a parent is a view whose rows every update of it replaces."""
         return any(
-            replaces_rows(commit_at(self._project.table_path(name), version))
+            replaces_rows(last_update(self._project.table_path(name), version))
             for name, version in request.parents.items()
             if self._project.table(name).kind == "derived"
         )
