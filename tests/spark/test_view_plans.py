@@ -19,7 +19,7 @@ from freshline.spark.analysis import analyse
 from freshline.spark.engine import jvm
 from freshline.spark.views.asked import Remembered
 from freshline.spark.views.plans import plan_of
-from freshline.sql.query.records import Buckets, Decomposition, ViewPlan
+from freshline.sql.query.records import Buckets, Decomposition, Reason, ViewPlan
 from freshline.sql.strategy import strategy
 from freshline.sql.text.builtin import ELSEWHERE
 from tests.spark.arrivals import Arrivals
@@ -250,3 +250,20 @@ def test_functions_of_elsewhere_are_all_that_sqlglot_knows_and_spark_has_not(spa
     known |= set(parser.NO_PAREN_FUNCTION_PARSERS)
     sparks = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     assert {name.lower() for name in known} - sparks - WORDS == ELSEWHERE
+
+
+def test_a_letter_that_spark_tells_apart_from_its_lower_case_is_in_no_key(shop):
+    """To Python the lower case of this I is two letters, which Spark does not take for the one."""
+    shop.feed("orders_feed", "parquet", "`İl` STRING, at BIGINT, n BIGINT")
+    shop.table("orders", "SELECT * FROM STREAM orders_feed")
+    rank = "row_number() OVER (PARTITION BY `İl` ORDER BY at DESC)"
+    newest = f"SELECT `İl`, n FROM orders QUALIFY {rank} = 1"
+    shop.table("newest", newest, refresh="incremental")
+    for number in range(1, 4):
+        rows = pa.table({"İl": ["Ankara"], "at": [number], "n": [number]})
+        told = shop.derive("newest", orders=shop.come("orders", rows))
+        assert told.strategy == "full"
+        assert shop.rows("newest") == [{"İl": "Ankara", "n": number}]
+    plan = shop.plan().plans["newest"]
+    assert isinstance(plan.keys, Reason)
+    assert plan.keys.code == "DOTTED_I"

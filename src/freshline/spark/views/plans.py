@@ -44,6 +44,8 @@ _FEW_COLUMNS = 3
 _NUMBER = re.compile(r"#\d+L?")
 """Behind a column's name, in what Spark writes of a plan."""
 
+_DOTTED = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}".lower()
+
 _WIDEST = "decimal(38,"
 """Of fewer digits a sum has room for ten more than its values."""
 
@@ -108,7 +110,7 @@ def plan_of(
 
     try:
         query, sources = _sources(asked, project, table, parents)
-        plan = _confirmed(asked, query, sources)
+        plan = _named(_confirmed(asked, query, sources))
         open_reads = [read for read in table.statics if not read.time_travel]
         if any(newest_snapshot(own, read) is None for read in open_reads):
             plan = replace(plan, always_full="static-unversioned")
@@ -167,6 +169,34 @@ def _sources(
         names[name] = plain
         sources.append(_source(asked, plain, schema, static=True))
     return rewritten(table.query, names) if names else table.query, sources
+
+
+def _named(plan: ViewPlan) -> ViewPlan:
+    """The plan without ways whose SQL would name a column that Spark does not find then.
+
+    There columns are in lower case. Of one letter alone that is two, which Spark does not take for
+    the one.
+    """
+    why = Reason(
+        "DOTTED_I",
+        "the name of a column has the letter \N{LATIN CAPITAL LETTER I WITH DOT ABOVE}, which to"
+        " Spark is another one than its lower case",
+    )
+    merge = plan.merge
+    if isinstance(merge, Decomposition):
+        equal = [each.equal for each in merge.partials]
+        merge = why if _has_dotted(merge.group_columns, merge.own_state, equal) else merge
+    return replace(
+        plan,
+        buckets=why if _has_dotted(plan.buckets) else plan.buckets,
+        merge=merge,
+        equal=() if _has_dotted(plan.equal) else plan.equal,
+        keys=why if _has_dotted(plan.keys) else plan.keys,
+    )
+
+
+def _has_dotted(*parts: object) -> bool:
+    return _DOTTED in repr(parts).lower()
 
 
 def _confirmed(asked: Remembered, query: str, sources: list[Source]) -> ViewPlan:
