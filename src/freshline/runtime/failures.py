@@ -85,10 +85,13 @@ class FailureHandling:
     def succeeded(self, table: str, *, is_upkeep: bool) -> None:
         """An update of ``table`` was committed.
 
-        Upkeep loads nothing, so what others did stays accepted until something is loaded.
+        Upkeep loads nothing: failures still count, and what others did stays accepted, until
+        something is loaded.
         """
+        if is_upkeep:
+            return
         self._failures.pop(table, None)
-        if not is_upkeep and self._accepted.pop(table, None) is not None:
+        if self._accepted.pop(table, None) is not None:
             self._ledger.journal.put("tables", {"name": table}, accepted_version=None)
 
     def failed(

@@ -50,6 +50,7 @@ from freshline.runtime.journal.of_run import journal_of_run
 from freshline.runtime.journal.pruning import Pruning
 from freshline.runtime.journal.recovery import Recovered, note_mark, recover
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import UPKEEP
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.lease.leadership import Leadership, held
 from freshline.runtime.observer import Observer
@@ -467,7 +468,7 @@ class Warehouse:
                 self._ledger.table_restored(table, command.number, result.version, to_s, parents)
                 self._journal.flush()
             self._pending.loaded(table, names)
-            self._failures.succeeded(table, is_upkeep=bool(command.upkeep))
+            self._failures.succeeded(table, is_upkeep=result.strategy in UPKEEP)
             if full:
                 self._listening.loaded(table)
             more = self._maintenance.done(outcome, self._now_s)

@@ -16,7 +16,7 @@ from freshline.core.model import Table
 from freshline.executor.records import FeedFile, UpdateResult
 from freshline.runtime.journal.codec import encoded
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.strategies import CHECKS, note_use
+from freshline.runtime.journal.strategies import CHECKS, UPKEEP, note_use
 
 
 def accept_changes(journal: Journal, table: str) -> None:
@@ -242,8 +242,8 @@ class Ledger:
         # A reload replaces the table of rejected rows, too.
         before = "0" if command.full else "rejected_rows"
         self.journal.write(
-            "UPDATE tables SET failures=0, error=NULL, retry_s=NULL, updates=updates+?,"
-            f" busy_s=busy_s+?, rejected_rows={before}+? WHERE name=?",
+            f"UPDATE tables SET {mended}updates=updates+?, busy_s=busy_s+?,"
+            f" rejected_rows={before}+? WHERE name=?",
             (int(result.strategy not in CHECKS), seconds, result.rejected_rows, table),
         )
         if full:
@@ -253,6 +253,8 @@ class Ledger:
         """Somebody was told that a table will be rebuilt in full: the next run keeps that word."""
         self.journal.put("tables", {"name": table}, full_asked=int(still))
 
+        # Upkeep loads nothing: what the table is reported for stays until an update succeeds.
+        mended = "" if result.strategy in UPKEEP else "failures=0, error=NULL, retry_s=NULL, "
     def update_failed(
         self, table: str, error: str, failures: int, retry_s: float, seconds: float, now_s: float
     ) -> None:

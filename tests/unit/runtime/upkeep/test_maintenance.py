@@ -10,18 +10,25 @@ from contextlib import closing
 import pytest
 from deltalake import DeltaTable
 
+from freshline.core.commands import StartUpdate
 from freshline.delta import small_files
 from freshline.delta.log import commits, last_commit
 from freshline.delta.small_files import files_of
+from freshline.executor.records import UpdateRequest, UpdateResult
 from freshline.project.model import MaintenanceSettings
+from freshline.runtime.failures import FailureHandling
+from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.feeds.pending import PendingFiles
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
+from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
 from freshline.runtime.reports.requests import withdraw_offline
 from freshline.runtime.reports.store import WantedReport, note_wanted
 from freshline.runtime.status.replay import replay
 from freshline.runtime.status.status import read_status
+from freshline.runtime.tracks import Outcome
 from freshline.runtime.upkeep import maintenance
 from tests.support.shop import LiveRun, eventually, made_shop
 
@@ -238,3 +245,56 @@ def test_a_removal_that_is_noted_in_the_future_keeps_off_the_next_one_for_a_day(
         shop.clock = lambda days=days: began_s + days * DAY_S
         shop.run_until_idle()
         assert len(vacuumed(shop)) == times * len(TABLES), days
+
+
+def rows_deleted(shop):
+    DeltaTable(shop.project.table_path("orders")).delete("n < 3")
+
+
+def restored(shop):
+    DeltaTable(shop.project.table_path("orders")).restore(0)
+
+
+@pytest.mark.parametrize("fault", [rows_deleted, restored])
+def test_a_removal_that_works_leaves_a_table_reported_that_others_changed(shop, fault):
+    fill(shop, [1, 2, 3])
+    fault(shop)
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    shop.run_until_idle()
+    assert "orders" in vacuumed(shop)
+    orders = read_status(shop.project, later).tables[0]
+    assert orders.failures == 1
+    assert (orders.error or "").startswith("[table-changed]")
+
+
+def test_a_removal_that_works_leaves_a_reload_reported_that_came_to_nothing(shop):
+    fill(shop, [1, 2])
+    shop.file("orders", 2, "rubbish")
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
+    assert "orders" in vacuumed(shop)
+    assert shop.executor.numbers("orders") == [1, 2]
+    assert "rubbish" in (read_status(shop.project, later).tables[0].error or "")
+
+
+def test_a_compaction_that_works_does_not_take_back_that_an_update_failed(shop):
+    fill(shop, range(1, 4))
+    journal = Journal(journal_path(shop.project), create=False)
+    ledger = Ledger(journal)
+    handling = FailureHandling(ledger, PendingFiles(journal), Backoff(), shop.recorder)
+    update = StartUpdate("orders", 4, 0, 0.0, 0.0, 0.0, 1.0)
+    request = UpdateRequest(4, "orders", 0.0, 0.0)
+    outcome = Outcome(update, request, 1.0, None, OSError("no room"))
+    handling.failed(outcome, 1.0, lambda *_: None)
+    result = UpdateResult(4, 0, 0, 1.0, "compact", "", False, {}, False)
+    ledger.update_finished(dataclasses.replace(update, upkeep="compact"), result, 1.0, 2.0)
+    handling.succeeded("orders", is_upkeep=True)
+    assert handling.attempt("orders") == 2
+    journal.flush()
+    (row,) = shop.journal_rows("SELECT failures, error FROM tables WHERE name='orders'")
+    assert row == {"failures": 1, "error": "no room"}
+    handling.succeeded("orders", is_upkeep=False)
+    assert handling.attempt("orders") == 1
+    journal.close()
