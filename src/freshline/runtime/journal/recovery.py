@@ -37,7 +37,7 @@ from freshline.delta.log import (
 )
 from freshline.delta.log import version as newest_version
 from freshline.delta.metadata import loaded_names
-from freshline.delta.standing import last_number, rows_changed
+from freshline.delta.standing import CODES, last_number, rows_changed
 from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
@@ -50,6 +50,9 @@ from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
 from freshline.runtime.journal.writer import Ledger
 from freshline.times import seconds
+
+_DEPARTED = tuple(f"[{code}]" for code in CODES)
+"""How the errors begin that say that a table is not what its updates made."""
 
 
 @dataclass(slots=True)
@@ -108,7 +111,7 @@ def recover(
             _repair(project, table, row, commit, journal, ledger, must_know=known)
         _leave_out_others(project, table, journal)
         found.notes += _forget_orders(project, table, row, journal)
-        _note_standing(project, table, lost, journal, found, is_moved=moved is not None)
+        _note_standing(project, table, row, lost, journal, found, is_moved=moved is not None)
         failpoint("recovery.after_table")
         if is_kept and row is not None:
             found.events.append(_as_journalled(row, stands[table.name]))
@@ -188,6 +191,7 @@ def _forget_orders(
 def _note_standing(
     project: Project,
     table: TableDef,
+    row: Row | None,
     lost: PlatformError | None,
     journal: Journal,
     found: Recovered,
@@ -204,6 +208,9 @@ def _note_standing(
     if lost is not None:
         found.notes.append(lost.render())
         journal.put("tables", {"name": table.name}, failures=1, error=lost.render())
+    elif row is not None and str(row["error"]).startswith(_DEPARTED):
+        # It was put back, so nobody has to choose any more.
+        journal.put("tables", {"name": table.name}, failures=0, error=None)
 
 
 def _as_journalled(row: Row, version: int | None) -> TableRestored:

@@ -124,6 +124,19 @@ def test_what_was_accepted_between_runs_holds_and_what_comes_later_does_not(shop
     assert "table-changed" in error_of(shop)
 
 
+def test_a_table_that_is_put_back_is_no_longer_told_of(shop, tmp_path):
+    shop.run_until_idle()
+    path = Path(shop.project.table_path("orders"))
+    shutil.copytree(path, tmp_path / "copy")
+    drop(shop)
+    shop.run_until_idle()
+    assert "table-vanished" in error_of(shop)
+    shutil.copytree(tmp_path / "copy", path)
+    assert shop.run_until_idle() == 0
+    assert error_of(shop) is None
+    assert shop.journal_rows("SELECT failures FROM tables WHERE name='orders'") == [{"failures": 0}]
+
+
 def test_what_was_accepted_says_nothing_of_a_table_that_is_gone_since(shop):
     shop.run_until_idle()
     rows_deleted(shop)
