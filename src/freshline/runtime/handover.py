@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from freshline.core.errors import FreshlineError
@@ -146,18 +146,22 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
         if known:
             journal.put("tables", {"name": name}, **known)
     # What somebody said here since that leader began stands: no process ran here to be asked.
+    said_s: dict[str, float] = {}
     for row in journal.rows(
-        "SELECT kind, table_name FROM requests WHERE at_s>=? AND answered_s IS NOT NULL"
+        "SELECT kind, table_name, at_s FROM requests WHERE at_s>=? AND answered_s IS NOT NULL"
         " AND kind IN ('pause','resume') ORDER BY id",
         (began_s,),
     ):
         journal.put("tables", {"name": row["table_name"]}, paused=int(row["kind"] == "pause"))
+        said_s[row["table_name"]] = row["at_s"]
     for name, waiting in asked.items():
         columns, still, at = _ASKED[name]
         # What waited in this journal before was done, or given up, by leaders since.
         journal.write(f"DELETE FROM {name} WHERE {still} AND coalesce({at}, 0)<?", (began_s,))
         marks = ", ".join("?" for _ in columns)
         for values in waiting:
+            if name == "requests" and _is_outdone(values, said_s):
+                continue
             if name == "reports":  # one that ended under its name makes room
                 journal.write(f"DELETE FROM reports WHERE name=? AND NOT ({still})", values[:1])
             journal.write(
@@ -165,6 +169,12 @@ def inherit(project: Project, journal: Journal, epoch: int) -> bool:
             )
     journal.flush()
     return True
+
+
+def _is_outdone(request: list[Any], said_s: Mapping[str, float]) -> bool:
+    """Whether a pause or resume of the last leader's waited while a later one was answered here."""
+    at_s, kind, table, _ = request
+    return kind in ("pause", "resume") and at_s < said_s.get(table, -_NEVER_S)
 
 
 def _said(journal: Journal) -> dict[str, Any]:

@@ -150,3 +150,20 @@ def test_a_store_that_does_not_answer_holds_up_no_end(shop, tmp_path, monkeypatc
     hangs.finish()
     assert time.monotonic() - began_s < 2.0
     journal.close()
+
+
+def test_a_pause_that_the_last_leader_left_unanswered_does_not_undo_a_later_resume_here(
+    shop, left, ours
+):
+    left(lambda theirs: theirs.ask(110.0, "pause", "orders"))
+    carry_out_offline(ours, "resume", "orders", 150.0)
+    assert inherit(shop.project, ours, 6)
+    assert ours.rows("SELECT 1 FROM requests WHERE answered_s IS NULL") == []
+
+
+def test_a_pause_that_the_last_leader_left_unanswered_is_carried_out_here(shop, left, ours):
+    left(lambda theirs: theirs.ask(160.0, "pause", "orders"))
+    carry_out_offline(ours, "resume", "orders", 150.0)
+    assert inherit(shop.project, ours, 6)
+    (row,) = ours.rows("SELECT kind, at_s FROM requests WHERE answered_s IS NULL")
+    assert tuple(row) == ("pause", 160.0)

@@ -34,6 +34,9 @@ from freshline.runtime.requests.reloading import Look, reload_look
 
 Answer = dict[str, Any]
 
+_PAUSES = ("pause", "resume")
+"""Of these the last one holds."""
+
 _AT_ONCE_S = 0.05
 """A look at a folder of this machine is waited for."""
 
@@ -86,8 +89,29 @@ class Requests:
             "SELECT * FROM requests WHERE id>? AND answered_s IS NULL ORDER BY id", (self._seen,)
         ):
             self._seen = row["id"]
-            events += self._request(row, now_s)
+            later = self._answered_later(row)
+            if later is None:
+                events += self._request(row, now_s)
+            else:
+                self._ledger.answer(row["id"], now_s, later)
         return events
+
+    def _answered_later(self, row: Row) -> Answer | None:
+        """The answer to a pause or resume that nobody answered before a later one was; else None.
+
+        It came while a run was stopping, and where no run was alive somebody else was answered.
+        """
+        if row["kind"] not in _PAUSES:
+            return None
+        for later in self._journal.rows(
+            "SELECT kind, answer FROM requests WHERE id>? AND table_name=? AND kind IN (?,?)"
+            " AND answer IS NOT NULL ORDER BY id DESC",
+            (row["id"], row["table_name"], *_PAUSES),
+        ):
+            if json.loads(later["answer"])["ok"]:
+                told = f"{row['table_name']} was {later['kind']}d by a later request, which holds"
+                return {"ok": False, "message": told}
+        return None
 
     def _request(self, row: Row, now_s: float) -> list[Event]:
         """Answer a request, or look at its feed first, which another thread does."""
