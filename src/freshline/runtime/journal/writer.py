@@ -253,8 +253,10 @@ class Ledger:
         """Somebody was told that a table will be rebuilt in full: the next run keeps that word."""
         self.journal.put("tables", {"name": table}, full_asked=int(still))
 
-        # Upkeep loads nothing: what the table is reported for stays until an update succeeds.
-        mended = "" if result.strategy in UPKEEP else "failures=0, error=NULL, retry_s=NULL, "
+    def pause_asked(self, table: str, *, paused: bool) -> None:
+        """Somebody was told that a table is paused, or goes on: the next run keeps that word."""
+        self.journal.put("tables", {"name": table}, paused=int(paused))
+
     def update_failed(
         self, table: str, error: str, failures: int, retry_s: float, seconds: float, now_s: float
     ) -> None:

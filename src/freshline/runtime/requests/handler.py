@@ -162,7 +162,9 @@ class Requests:
                 " others alone, or started before the table was written; ask again when it has"
                 " ended, or start it again",
             }
-        if kind in ("pause", "resume"):
+        if kind in _PAUSES:
+            # Spark may still be starting, and the core hears of it once it is there.
+            self._ledger.pause_asked(name, paused=kind == "pause")
             wanted = TablePaused(name) if kind == "pause" else TableResumed(name)
             return [wanted], {"ok": True, "message": f"{name} is {kind}d"}
         if kind == "prioritise":
