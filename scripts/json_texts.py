@@ -55,6 +55,8 @@ TEXTS: dict[str, dict[str, str]] = {
         "project": "Name of the project.",
         "storage": "Where its tables are.",
         "note": "Why nothing is known of the tables yet; null otherwise.",
+        "wrong_unknown": "Why nobody knows now which views are wrong: the storage does not answer."
+        " Null otherwise.",
         "run": "The run that holds the warehouse, or the last one; fields below.",
         "partition_misfit": "The partition into tracks that no longer fits; fields below.",
         "alerts": "Alerts of this project.",

@@ -153,12 +153,14 @@ def remarks(found: WarehouseStatus) -> list[str]:
         events = counted(found.alerts.undelivered, "event")
         since = clock(found.alerts.oldest_s, found.now_s)
         lines.append(f"alerts: {events} not delivered, the oldest since {since}; retrying")
+    lines += _unknown(found)
     return lines + watched_remarks(found)
 
 
 def faults(found: WarehouseStatus) -> list[str]:
     """Why a probe should call somebody, a line each; empty: all is well."""
     lines = [] if found.run.running else [headline(found)]
+    lines += _unknown(found)
     for item in found.tables:
         if item.state == "dropped":
             continue
@@ -181,6 +183,12 @@ def faults(found: WarehouseStatus) -> list[str]:
     lines += _report_faults(found)
     lines += [f"{item.table}: {item.error}" for item in found.looked_at if item.error is not None]
     return lines + [feed.error for feed in found.feeds if feed.error is not None]
+
+
+def _unknown(found: WarehouseStatus) -> list[str]:
+    """What nobody knows while the storage does not answer."""
+    why = found.wrong_unknown
+    return [] if why is None else [f"whether views were found wrong is not known now: {why}"]
 
 
 def _report_faults(found: WarehouseStatus) -> list[str]:
@@ -212,6 +220,7 @@ def status_record(found: WarehouseStatus) -> dict[str, Any]:
         "project": found.project,
         "storage": found.storage,
         "note": found.note,
+        "wrong_unknown": found.wrong_unknown,
         "run": _run_record(found.run),
         "partition_misfit": misfit_record(found.misfit),
         "alerts": {

@@ -38,6 +38,9 @@ _GRACE_S = 3.0
 _WHILE_RUNNING = ("silent",)
 """Kinds of which a warehouse at rest knows nothing."""
 
+_IN_STORAGE = ("wrong-view",)
+"""Kinds of which the storage tells, and nobody while it does not answer."""
+
 
 @contextmanager
 def alerting(project: Project, notice: Callable[[str], None]) -> Iterator[None]:
@@ -149,7 +152,10 @@ class Alerts:
 
     def _judge(self, status: WarehouseStatus) -> None:
         assert self._store is not None
-        judged = [kind for kind in ALERT_KINDS if status.run.running or kind not in _WHILE_RUNNING]
+        left_out: tuple[str, ...] = () if status.run.running else _WHILE_RUNNING
+        if status.wrong_unknown is not None:
+            left_out += _IN_STORAGE
+        judged = [kind for kind in ALERT_KINDS if kind not in left_out]
         found = changes(
             self._project.name,
             self._project.alerts,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
+from freshline.executor.distrust import WrongView
 from freshline.project.lags import target_lags
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.lock import holder
@@ -33,6 +33,7 @@ from freshline.runtime.status.source_status import SourceStatus, read_sources
 from freshline.runtime.status.target_history import TargetCompliance, lately
 from freshline.runtime.status.told import NOTHING_TOLD, AlertStatus, read_alerts
 from freshline.runtime.status.topic_status import TopicStatus, read_topics
+from freshline.runtime.status.trusted import wrong_views
 from freshline.runtime.status.watched import (
     NOTHING_WATCHED,
     FeedStatus,
@@ -174,6 +175,8 @@ class WarehouseStatus:
     trials: Mapping[str, Tried] = field(default_factory=dict)
     alerts: AlertStatus = NOTHING_TOLD
     sources: tuple[SourceStatus, ...] = ()
+    wrong_unknown: str | None = None
+    """Why nobody knows now which views are wrong: the storage does not answer."""
 
     @property
     def looked_at(self) -> tuple[TopicStatus | SourceStatus, ...]:
@@ -235,8 +238,7 @@ def _last_run(journal: Journal) -> Row | None:
 def _nothing_known(project: Project, pid: int | None, now_s: float) -> WarehouseStatus:
     run = _run_status(project, None, pid)
     why = "a run is just starting" if run.running else _REBUILT
-    lags = target_lags(project)
-    reader = _Reader(run, now_s, lags, {})
+    reader = _Reader(run, now_s, target_lags(project), {})
     tables = tuple(reader.unknown(table) for table in project.tables)
     note = f"{NOTHING_KNOWN}: {why}"
     return WarehouseStatus(now_s, project.name, project.storage, run, tables, note)
@@ -254,13 +256,10 @@ def _read(
             (last["started_s"], last["id"]),
         ):
             busy[row["table_name"]] = row
-    wrong = {
-        name: (found, is_rebuilt(project, found))
-        for name, found in distrusted_views(project).items()
-    }
+    wrong = wrong_views(project)
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
     filled = {name for name, row in rows.items() if row["version"] is not None}
-    reader = _Reader(run, now_s, target_lags(project), busy, wrong, filled, account=account)
+    reader = _Reader(run, now_s, target_lags(project), busy, wrong.found, filled, account=account)
     tables = [
         reader.table(table, rows[table.name], journal)
         if table.name in rows
@@ -291,6 +290,7 @@ def _read(
         read_trials(journal),
         read_alerts(journal),
         read_sources(project, journal),
+        wrong.unknown,
     )
 
 
@@ -394,7 +394,6 @@ class _Reader:
 
     def unknown(self, table: TableDef) -> TableStatus:
         """A table that the journal does not know yet."""
-        base = table.kind == "base"
         return TableStatus(
             name=table.name,
             kind=table.kind,
@@ -404,8 +403,8 @@ class _Reader:
             staleness_s=None,
             target_lag_s=self._lags.get(table.name),
             within_target=None,
-            pending_files=0 if base else None,
-            pending_s=None if base else 0.0,
+            pending_files=0 if table.kind == "base" else None,
+            pending_s=None if table.kind == "base" else 0.0,
             troubles=(),
             last_update=None,
             expected_s=None,

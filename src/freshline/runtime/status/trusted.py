@@ -1,13 +1,127 @@
-"""Whether a view's strategies are trusted, from the journal alone: what ``explain`` says."""
+"""Whether views are trusted: which were found wrong, and whether their strategies were tried."""
 
 from __future__ import annotations
 
-from freshline.delta.log import last_commit
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from freshline.core.errors import PlatformError
+from freshline.delta.log import last_commit, local_log
+from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
 from freshline.executor.trials import TRIAL_FAILED, UNTRIED
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.trials import read_trials
+from freshline.times import brief_s
+
+PATIENCE_S = 5.0
+"""A storage at a URI may take so long to answer: who asks for a status waits for it."""
+
+Found = dict[str, tuple[WrongView, bool]]
+"""What was found wrong, and whether the view was computed again since, by view."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrongViews:
+    """What audits found wrong, as far as the storage tells.
+
+    Attributes:
+        found: By view.
+        unknown: Why that is what the storage told this process last; None: it is what it tells.
+    """
+
+    found: Mapping[str, tuple[WrongView, bool]]
+    unknown: str | None = None
+
+
+_lock = threading.Lock()
+_told: dict[str, Found] = {}
+"""What each storage told last."""
+_looks: dict[tuple[str, ...], _Look] = {}
+"""The last look for each storage and tables, which may go on."""
+
+
+def wrong_views(project: Project) -> WrongViews:
+    """Which views were found wrong; where the storage does not answer, what it told last.
+
+    All else that people, probes and alerts are told stands in the journal, and is told then, too.
+    """
+    place, names = project.own_path, [table.name for table in project.tables]
+    try:
+        found = _found(project) if local_log(place) is not None else _looked(project, names)
+    except PlatformError as error:
+        with _lock:
+            told = _told.get(place, {})
+        return WrongViews({name: told[name] for name in names if name in told}, error.render())
+    with _lock:
+        others = {name: each for name, each in _told.get(place, {}).items() if name not in names}
+        _told[place] = others | found
+    return WrongViews(found)
+
+
+def _found(project: Project) -> Found:
+    """The same from the storage.
+
+    Raises:
+        PlatformError: It does not answer, or a log cannot be read.
+    """
+    views = distrusted_views(project)
+    return {name: (wrong, is_rebuilt(project, wrong)) for name, wrong in views.items()}
+
+
+def _looked(project: Project, names: list[str]) -> Found:
+    """The same, of a storage that may hang: whoever asks meanwhile waits for the same look."""
+    key = (project.own_path, *names)
+    with _lock:
+        look = _looks.get(key)
+        if look is None or look.has_ended:
+            look = _looks[key] = _Look(project)
+    return look.found()
+
+
+class _Look:
+    """A look at a storage, in a thread of its own."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._began_s = time.monotonic()
+        self._found: Found = {}
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._work, name="wrong-views", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the storage has answered, or is given up."""
+        return not self._thread.is_alive()
+
+    def found(self) -> Found:
+        """What it found.
+
+        Raises:
+            PlatformError: The storage does not answer, or not yet.
+        """
+        self._thread.join(max(0.0, self._began_s + PATIENCE_S - time.monotonic()))
+        if not self.has_ended:
+            waited = brief_s(time.monotonic() - self._began_s)
+            raise PlatformError(
+                "storage-unreachable",
+                f"freshline's own files at {self._project.own_path} were asked for {waited} ago,"
+                " and the storage has not answered",
+                next_step="Check that the storage answers.",
+            )
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def _work(self) -> None:
+        try:
+            self._found = _found(self._project)
+        except Exception as error:  # noqa: BLE001 - raised for whoever asks
+            self._error = error
 
 
 def objection(project: Project, table: TableDef) -> str | None:

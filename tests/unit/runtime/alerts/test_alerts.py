@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
+import threading
 import time
 
 import pytest
 
-from freshline.executor.distrust import trust_again
+from freshline.core.errors import PlatformError
+from freshline.executor.distrust import distrusted_views, trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts import watch
@@ -19,10 +21,12 @@ from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.status import trusted
 from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import audits
 from tests.support.shop import LiveRun, eventually, made_shop
 from tests.unit.runtime.alerts.sink import Sink
+from tests.unit.ui.wrong import found_wrong
 
 TABLES = {"orders": (), "total": ("orders",)}
 
@@ -107,6 +111,52 @@ def test_a_view_found_wrong_is_told_until_it_is_trusted_again(tmp_path, sink, mo
         assert body["data"]["reason"] == "version 0 (append) has 1 rows missing and 2 extra"
         assert (body["data"]["missing"], body["data"]["extra"]) == (1, 2)
         assert trust_again(watched.shop.project, "total")
+        sink.wait_for(2)
+    assert told(sink) == [("table.wrong-view", "total"), ("table.recovered", "total")]
+
+
+def storage_away(monkeypatch):
+    """An event that takes the storage away from whoever reads the status while it is set."""
+    away = threading.Event()
+
+    def views(project):
+        if away.is_set():
+            raise PlatformError("storage-unreachable", "it cannot be reached")
+        return distrusted_views(project)
+
+    monkeypatch.setattr(trusted, "distrusted_views", views)
+    monkeypatch.setattr(trusted, "_told", {})
+    return away
+
+
+def test_a_late_table_is_told_while_the_storage_does_not_answer(tmp_path, sink, monkeypatch):
+    storage_away(monkeypatch).set()
+    watched = Watched(tmp_path, sink.url, "late", lags={"orders": 60.0})
+    watched.shop.file("orders", 1, [1])  # of a day long ago
+    with watched:
+        sink.wait_for(1)
+    assert told(sink) == [("table.late", "orders")]
+    assert watched.notices == []
+
+
+def test_a_view_found_wrong_is_not_told_as_right_while_the_storage_does_not_answer(
+    tmp_path, sink, monkeypatch
+):
+    away = storage_away(monkeypatch)
+    watched = Watched(tmp_path, sink.url, "wrong-view")
+    watched.shop.file("orders", 1, [1])
+    with watched:
+        watched.shop.recorder.wait_for("done total")
+        found_wrong(watched.shop.project, "total")
+        sink.wait_for(1)
+        away.set()
+        assert trust_again(watched.shop.project, "total")
+    monkeypatch.setattr(trusted, "_told", {})  # the next process knows nothing
+    again = Watched(tmp_path, sink.url, "wrong-view")
+    with again:
+        time.sleep(0.2)  # looks at the status a few times
+        assert told(sink) == [("table.wrong-view", "total")]
+        away.clear()
         sink.wait_for(2)
     assert told(sink) == [("table.wrong-view", "total"), ("table.recovered", "total")]
 

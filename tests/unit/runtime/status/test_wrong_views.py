@@ -1,0 +1,119 @@
+"""A storage that does not answer: what the journal knows is told all the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import pytest
+
+from freshline.core.errors import PlatformError
+from freshline.executor.distrust import distrusted_views, trust_again
+from freshline.render.status import faults, remarks, status_record
+from freshline.runtime.metrics.standing import Standing
+from freshline.runtime.status import trusted
+from freshline.runtime.status.status import read_status
+from freshline.runtime.status.trusted import wrong_views
+from freshline.runtime.status.waiting import Goal, look
+from freshline.runtime.subset import subset
+from tests.support.shop import eventually, made_shop
+from tests.unit.ui.wrong import found_wrong
+
+
+@pytest.fixture
+def shop(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",), "other": ("orders",)})
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    return shop
+
+
+@pytest.fixture
+def away(monkeypatch):
+    """An event that takes the storage away while it is set."""
+    away = threading.Event()
+
+    def views(project):
+        if away.is_set():
+            raise PlatformError("storage-unreachable", "it cannot be reached")
+        return distrusted_views(project)
+
+    monkeypatch.setattr(trusted, "distrusted_views", views)
+    return away
+
+
+def told(shop):
+    """What is said of the storage in each place."""
+    found = read_status(shop.project, time.time())
+    lines = [
+        [line for line in each if "unreachable" in line] for each in (remarks(found), faults(found))
+    ]
+    return [*lines, status_record(found)["wrong_unknown"]]
+
+
+def test_all_that_the_journal_knows_is_told_and_that_the_storage_does_not_answer(shop, away):
+    now_s = time.time()
+    before = read_status(shop.project, now_s)
+    assert told(shop) == [[], [], None]
+    away.set()
+    found = read_status(shop.project, now_s)
+    why = "[storage-unreachable] it cannot be reached"
+    assert found == dataclasses.replace(before, wrong_unknown=why)
+    line = f"whether views were found wrong is not known now: {why}"
+    assert told(shop) == [[line], [line], why]
+    (awaited,) = look(shop.project, ["total"], Goal(fresh_to_s=0.0), now_s)
+    assert awaited.fresh
+    assert any(
+        family.name == "freshline_table_state" for family in Standing(shop.project).collect()
+    )
+
+
+def test_meanwhile_views_count_as_what_the_storage_told_last(shop, away):
+    found_wrong(shop.project, "total")
+    found_wrong(shop.project, "other")
+    before = wrong_views(shop.project)
+    assert set(before.found) == {"total", "other"}
+    assert trust_again(shop.project, "other")
+    wrong_views(subset(shop.project, ["other"]))  # tells of these tables alone
+    away.set()
+    assert set(wrong_views(shop.project).found) == {"total"}
+    assert read_status(shop.project, time.time()).tables[1].state == "wrong"
+    assert trust_again(shop.project, "total")
+    away.clear()
+    assert wrong_views(shop.project).found == {}
+
+
+def test_a_storage_at_a_uri_that_hangs_holds_nobody_up_for_longer_than_its_patience(
+    shop, monkeypatch
+):
+    answers, looks = threading.Event(), []
+
+    def views(project):
+        looks.append(project)
+        answers.wait(30.0)
+        return distrusted_views(project)
+
+    monkeypatch.setattr(trusted, "local_log", lambda _: None)  # as of a URI
+    monkeypatch.setattr(trusted, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(trusted, "distrusted_views", views)
+    found_wrong(shop.project, "total")
+    began_s = time.monotonic()
+    found = [wrong_views(shop.project) for _ in range(3)]
+    assert time.monotonic() - began_s < 5.0
+    assert all("has not answered" in (each.unknown or "") for each in found)
+    assert len(looks) == 1
+    answers.set()
+    monkeypatch.setattr(trusted, "PATIENCE_S", 30.0)
+    eventually(lambda: set(wrong_views(shop.project).found) == {"total"})
+    assert wrong_views(shop.project).unknown is None
+
+
+def test_what_nobody_foresaw_is_raised_as_from_a_disk(shop, monkeypatch):
+    def views(_):
+        raise KeyError("evidence")
+
+    monkeypatch.setattr(trusted, "local_log", lambda _: None)
+    monkeypatch.setattr(trusted, "distrusted_views", views)
+    with pytest.raises(KeyError, match="evidence"):
+        wrong_views(shop.project)
