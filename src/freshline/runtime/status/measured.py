@@ -15,6 +15,7 @@ from math import ceil
 
 from freshline.core.errors import UserError
 from freshline.core.model import TableSpec
+from freshline.delta.metadata import BACKFILL
 from freshline.project.model import Project
 from freshline.project.names import listed
 from freshline.runtime.assembly import specs_for
@@ -110,12 +111,15 @@ def not_measured(names: Sequence[str]) -> UserError:
 
 
 def _ratios(journal: Journal, name: str, alpha_s: float, beta: float) -> list[float]:
-    """Seconds of each recorded update over what the learned line says for its data."""
+    """Seconds of each recorded update over what the learned line says for its data.
+
+    A backfill brings no freshness, and nothing is learned from it.
+    """
     ratios = []
     for row in journal.rows(
         "SELECT seconds, from_s, to_s FROM updates WHERE table_name=? AND state='done'"
         " AND seconds IS NOT NULL AND NOT coalesce(full, 0)"
-        f" AND {NO_UPKEEP} ORDER BY id DESC LIMIT ?",
+        f" AND {NO_UPKEEP} AND strategy IS NOT '{BACKFILL}' ORDER BY id DESC LIMIT ?",
         (name, MOST_UPDATES),
     ):
         expected_s = alpha_s + beta * max(0.0, row["to_s"] - row["from_s"])

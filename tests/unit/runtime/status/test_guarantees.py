@@ -121,6 +121,16 @@ def test_updates_that_loaded_everything_again_do_not_count(tmp_path):
     assert found.factor["a"] == pytest.approx(1.0, rel=0.01)
 
 
+def test_backfills_from_which_nothing_is_learned_do_not_count(tmp_path):
+    project = ran(one_table(tmp_path), {"a": [2.0] * 20})
+    journal = Journal(journal_path(project), create=False)
+    journal.write("UPDATE updates SET seconds=500, strategy='backfill', from_s=to_s WHERE number=7")
+    journal.close()
+    found = measured(project, quantile=0.99)
+    assert found.updates["a"] == 19
+    assert found.factor["a"] == pytest.approx(1.0, rel=0.01)
+
+
 def test_nothing_is_promised_of_tables_that_never_ran(tmp_path):
     with pytest.raises(UserError, match="no update was measured yet of a"):
         project_guarantees(one_table(tmp_path))
