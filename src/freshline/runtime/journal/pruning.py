@@ -1,7 +1,8 @@
 """What a journal keeps of the past: the newest rows of each kind, and no file larger than they are.
 
 A run may last a year, so old rows go while it runs, some hundred at a time, and SQLite gives the
-pages that they leave back to the disk. A table's newest update stays, however long ago it was.
+pages that they leave back to the disk. A table's newest row stays, and its newest update
+that worked, however long ago they were.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.journal.strategies import NO_UPKEEP
 
 LOOK_EVERY_S = 600.0
 """Between two looks at whether there is something to remove."""
@@ -41,7 +43,10 @@ class Kept:
 KEPT = (
     Kept(
         "updates", 100_000,
-        "state='running' OR id IN (SELECT max(id) FROM updates GROUP BY table_name)",
+        "state='running' OR id IN (SELECT max(id) FROM updates GROUP BY table_name)"
+        f" OR (state='done' AND {NO_UPKEEP} AND NOT EXISTS (SELECT 1 FROM updates AS later WHERE"
+        " later.table_name=updates.table_name AND later.id>updates.id AND later.state='done' AND"
+        f" {NO_UPKEEP}))",
     ),
     Kept("instants", 200_000, "0"),
     Kept("requests", 1_000, "answer IS NULL"),

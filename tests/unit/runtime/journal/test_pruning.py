@@ -84,6 +84,17 @@ def test_what_is_still_wanted_stays_however_old_it_is(journal):
     assert ids(journal, "runs") == [48, 49, 50]
 
 
+def test_the_last_update_of_a_table_stays_behind_its_upkeep_and_its_failures(journal):
+    filled(journal, "updates", 50)
+    journal.write("UPDATE updates SET table_name='quiet' WHERE id IN (3, 7, 20, 30)")
+    journal.write("UPDATE updates SET strategy='append' WHERE id IN (3, 7)")
+    journal.write("UPDATE updates SET state='failed' WHERE id=20")
+    journal.write("UPDATE updates SET strategy='vacuum' WHERE id=30")
+    pruning = Pruning(journal, tuple(Kept(each.table, 2, each.but) for each in KEPT), Ticking())
+    pruning.step()
+    assert ids(journal, "updates") == [7, 30, 49, 50]
+
+
 @pytest.mark.slow
 @given(
     st.lists(st.integers(0, 900), min_size=1, max_size=6),
