@@ -457,7 +457,9 @@ class Warehouse:
             failpoint("update.before_journal")
             command, full = outcome.command, outcome.command.full and not event.is_other
             self._ledger.files_loaded(table, names, command.number, result.read, full=full)
-            self._ledger.update_finished(command, result, outcome.seconds, self._now_s, full=full)
+            self._ledger.update_finished(
+                command, result, outcome.seconds, self._now_s, full=full, to_s=event.to_s
+            )
             note_mark(self._ledger, self.project, table, event.version)
             self._journal.flush()
             self._reports.committed()

@@ -8,7 +8,7 @@ import pytest
 
 from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import PlatformError
-from freshline.delta.log import last_commit
+from freshline.delta.log import commits, last_commit
 from freshline.times import seconds
 from tests.support.shop import LiveRun, eventually, made_shop
 
@@ -104,3 +104,20 @@ def test_a_stopped_run_writes_down_what_a_repeated_commit_is_fresh_to(tmp_path):
     assert commit is not None
     (row,) = shop.journal_rows("SELECT freshness_s FROM tables")
     assert row["freshness_s"] == seconds(commit.metadata["to"])
+
+
+def test_every_update_is_recorded_as_fresh_as_its_commit_is(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 5, [5])
+    unheard = Unheard(shop, "orders")
+    with LiveRun(shop):
+        assert unheard.failed.wait(30.0)
+        shop.file("orders", 9, [9])
+        eventually(lambda: len(shop.journal_rows("SELECT 1 FROM files")) == 2)
+        unheard.go_on.set()
+        eventually(lambda: shop.executor.numbers("orders") == [5, 9])
+    made = commits(shop.project.table_path("orders"))
+    rows = shop.journal_rows("SELECT number, to_s FROM updates WHERE state='done' ORDER BY id")
+    assert [(row["number"], row["to_s"]) for row in rows] == [
+        (record.update, seconds(record.metadata["to"])) for record in made
+    ]

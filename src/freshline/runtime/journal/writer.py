@@ -220,13 +220,24 @@ class Ledger:
         now_s: float,
         *,
         full: bool = False,
+        to_s: float | None = None,
     ) -> None:
-        """An update is committed; ``full``: it is the rebuild that somebody asked for."""
+        """An update is committed.
+
+        Args:
+            command: What was started.
+            result: What its commit did.
+            seconds: How long it held its track.
+            now_s: The instant.
+            full: It is the rebuild that somebody asked for.
+            to_s: How fresh the commit is, where an earlier attempt made it, whose data may end
+                earlier; None: as was started.
+        """
         table = command.table
         note_use(self.journal, table, command.number, result, seconds, now_s)
         self.journal.write(
             "UPDATE updates SET state='done', finish_s=?, seconds=?, rows=?, rejected_rows=?,"
-            " version=?, strategy=?, reason=?, parents=? WHERE id=?",
+            " version=?, strategy=?, reason=?, parents=?, to_s=coalesce(?, to_s) WHERE id=?",
             (
                 now_s,
                 seconds,
@@ -236,11 +247,14 @@ class Ledger:
                 result.strategy,
                 result.reason,
                 json.dumps(dict(result.parents)),
+                to_s,
                 self._update_ids.get(table),
             ),
         )
         # A reload replaces the table of rejected rows, too.
         before = "0" if command.full else "rejected_rows"
+        # Upkeep loads nothing: what the table is reported for stays until an update succeeds.
+        mended = "" if result.strategy in UPKEEP else "failures=0, error=NULL, retry_s=NULL, "
         self.journal.write(
             f"UPDATE tables SET {mended}updates=updates+?, busy_s=busy_s+?,"
             f" rejected_rows={before}+? WHERE name=?",
