@@ -8,6 +8,7 @@ import sqlite3
 
 import pytest
 
+from freshline.core.lease import Holder, Record
 from freshline.executor.distrust import distrust
 from freshline.executor.verified import Difference, VersionCheck
 from freshline.project.definition import definition_of
@@ -52,6 +53,21 @@ def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop
     }
     shop.run_until_idle()
     assert shop.executor.numbers("small") == [1]
+
+
+def test_a_pause_beside_a_leader_on_another_machine_says_that_it_is_not_told(
+    freshline, shop, monkeypatch
+):
+    record = Record(Holder("1", "shop-b", 7, "another"), 3, 0.0)
+    monkeypatch.setattr(client, "leader", lambda _: record)
+    done = freshline("pause", "big")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "big is paused; no warehouse is running here (process 7 on shop-b has the lease, and is not"
+        " told), so it takes effect at the next start\n"
+    )
+    (row,) = shop.journal_rows("SELECT paused FROM tables WHERE name='big'")
+    assert row == {"paused": 1}
 
 
 def test_a_damaged_journal_is_not_moved_aside_in_silence(freshline, shop):

@@ -12,7 +12,7 @@ from freshline.cli.answers import tell
 from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.core.errors import UserError
 from freshline.runtime.requests.backfills import argument_of, check_backfill, note_backfill
-from freshline.runtime.requests.client import ask, kept_journal, running_process
+from freshline.runtime.requests.client import ask, kept_journal, no_run_here, running_process
 from freshline.runtime.subset import named_tables
 
 
@@ -39,7 +39,7 @@ def backfill(
     with kept_journal(found) as journal:
         check_backfill(found, journal, name, from_s, to_s)
         note_backfill(journal, name, from_s, to_s, time.time())
-    message = f"{name}: noted; no warehouse is running, so it begins with the next `freshline run`"
+    message = f"{name}: noted; {no_run_here(found)}, so it begins with the next `freshline run`"
     return tell({name: {"ok": True, "message": message}}, as_json=as_json)
 
 

@@ -50,7 +50,7 @@ from freshline.runtime.reports.store import (
 )
 from freshline.runtime.reports.together import Ahead, look_ahead, table_of
 from freshline.runtime.reports.windows import window_of
-from freshline.runtime.requests.client import ask, kept_journal, running_process
+from freshline.runtime.requests.client import ask, kept_journal, no_run_here, running_process
 from freshline.texts import EndlessFileError, whole_text
 from freshline.times import brief_s
 
@@ -155,7 +155,7 @@ def _submit(
         with kept_journal(project) as journal:
             answer = submit(journal, argument_of(wanted), now_s)
         if answer["ok"]:
-            answer["message"] += "; no warehouse is running, so the next `freshline run` makes it"
+            answer["message"] += f"; {no_run_here(project)}, so the next `freshline run` makes it"
     if as_json and answer["ok"]:
         print_json({"report": _plan_record(ahead) | {"message": answer["message"]}})
         return 0

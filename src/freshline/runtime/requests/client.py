@@ -14,6 +14,7 @@ from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.lease.leader import leader
 from freshline.runtime.requests.handler import Answer, accept_offline, carry_out_offline
 
 _PATIENCE_S = 5.0
@@ -24,6 +25,15 @@ _OFFLINE = ("pause", "resume", "retry", "accept")
 def running_process(project: Project) -> int | None:
     """The process that runs the project's warehouse, None if none does."""
     return holder(own_folder(project))
+
+
+def no_run_here(project: Project) -> str:
+    """That no warehouse runs here; one that runs elsewhere hears of nothing that is asked here."""
+    record = leader(project)
+    if record is None:
+        return "no warehouse is running"
+    who = f"process {record.holder.pid} on {record.holder.host}"
+    return f"no warehouse is running here ({who} has the lease, and is not told)"
 
 
 def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -> dict[str, Answer]:
@@ -56,10 +66,11 @@ def _offline(project: Project, kind: str, names: Iterable[str]) -> dict[str, Ans
             "the process that ran this warehouse has just ended",
             next_step="Ask again.",
         )
+    why = no_run_here(project)
     with kept_journal(project) as journal:
         if kind == "accept":
             return {name: accept_offline(project, journal, name) for name in names}
-        return {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
+        return {name: carry_out_offline(journal, kind, name, time.time(), why) for name in names}
 
 
 @contextmanager

@@ -287,16 +287,16 @@ def accept_offline(project: Project, journal: Journal, name: str) -> Answer:
     return {"ok": True, "message": accepted_message(table, version)}
 
 
-def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:
+def carry_out_offline(
+    journal: Journal, kind: str, name: str, now_s: float, why: str = "no warehouse is running"
+) -> Answer:
     """Do what ``kind`` asks where no warehouse runs: it holds from the next start.
 
-    Only pause, resume and retry; a refresh needs Spark.
+    Only pause, resume and retry; a refresh needs Spark. ``why`` is told to who asks.
     """
-    if kind in ("pause", "resume"):
+    if kind in _PAUSES:
         journal.put("tables", {"name": name}, paused=int(kind == "pause"))
-        message = (
-            f"{name} is {kind}d; no warehouse is running, so it takes effect at the next start"
-        )
+        message = f"{name} is {kind}d; {why}, so it takes effect at the next start"
     else:
         rows = journal.rows(
             "SELECT name FROM files WHERE table_name=? AND state IN ('quarantined','retrying')",
