@@ -112,7 +112,7 @@ class StatusTable:
             "" if item.target_lag_s is None else brief_s(item.target_lag_s),
             _kept(item),
             "" if item.lately is None else brief_s(item.lately.executor_s),
-            _pending(item),
+            _pending(item, self._found),
             _last(item, self._found.uses(item.name)),
             item.next,
         )
@@ -326,9 +326,14 @@ def _kept(item: TableStatus) -> str:
     return "" if share is None else percent(share)
 
 
-def _pending(item: TableStatus) -> str:
+def _pending(item: TableStatus, found: WarehouseStatus) -> str:
     if item.pending_files:
-        return counted(item.pending_files, "file")
+        word = "file"
+        if any(each.table == item.name for each in found.topics):
+            word = "range"  # of offsets
+        elif any(each.table == item.name for each in found.sources):
+            word = "version"
+        return counted(item.pending_files, word)
     return brief_s(item.pending_s) if item.pending_s else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -16,7 +17,9 @@ from freshline.render.status import StatusTable
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import WantedReport, note_wanted
+from freshline.runtime.status.source_status import SourceStatus
 from freshline.runtime.status.status import read_status
+from freshline.runtime.status.topic_status import TopicStatus
 from tests.support.shop import LiveRun, eventually
 
 NOW_S = datetime(2026, 1, 2, 0, 3, tzinfo=UTC).timestamp()
@@ -306,3 +309,19 @@ def test_a_narrow_terminal_gets_fewer_columns_that_can_be_read(shop, width, colu
     assert lines[1].split()[:2] == ["orders", "fresh"]
     assert max(map(len, lines)) <= width
     assert not any("…" in line for line in lines)
+
+
+@pytest.mark.parametrize(("read", "words"), [
+    ({}, "2 files"),
+    ({"topics": (TopicStatus("f", "orders", "t", "read", 0.0, None, {}, 2, 0.0, 0),)}, "2 ranges"),
+    ({"sources": (SourceStatus("f", "orders", "t", "read", 0.0, None, 3, 2, 0.0),)}, "2 versions"),
+])  # fmt: skip
+def test_what_waits_is_counted_as_what_its_feed_has(shop, read, words):
+    found = read_status(shop.project, NOW_S)
+    orders, *others = found.tables
+    waiting = (dataclasses.replace(orders, pending_files=2), *others)
+    text = io.StringIO()
+    Console(width=160, file=text).print(
+        StatusTable(dataclasses.replace(found, tables=waiting, **read))
+    )
+    assert words in text.getvalue()

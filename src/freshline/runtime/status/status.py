@@ -457,7 +457,8 @@ class _Reader:
     def _next(self, state: str, row: Row, update: Row | None, without: tuple[str, ...]) -> str:
         if update is not None:
             seconds = max(0.0, self._now_s - update["start_s"])
-            return f"running on track {update['track']} for {brief_s(seconds)}"
+            what = f"{update['strategy']} runs" if update["strategy"] else "running"  # of upkeep
+            return f"{what} on track {update['track']} for {brief_s(seconds)}"
         if state == "paused":
             return f"paused; `freshline resume {row['name']}`"
         if state in ("fresh", "new"):

@@ -298,3 +298,15 @@ def test_a_compaction_that_works_does_not_take_back_that_an_update_failed(shop):
     handling.succeeded("orders", is_upkeep=False)
     assert handling.attempt("orders") == 1
     journal.close()
+
+
+def test_status_says_that_it_is_upkeep_that_runs(shop):
+    fill(shop, [1])
+    later = time.time() + 1.5 * DAY_S
+    shop.clock = lambda: later
+    gate = shop.executor.gates["orders"] = threading.Event()
+    with LiveRun(shop):
+        shop.recorder.wait_for("start orders", 2)
+        orders = read_status(shop.project, later).tables[0]
+        assert (orders.state, orders.next.startswith("vacuum runs on track ")) == ("running", True)
+        gate.set()
