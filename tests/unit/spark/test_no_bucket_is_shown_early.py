@@ -132,15 +132,15 @@ class Chain:
         self.project = Project(
             "shop", Path("shop"), "shop/warehouse", tuple(tables), {}, {}, "local[1]"
         )
-        self.holds = Holds(self.project, self._sources, self._zone, lambda *_: True)
+        self.holds = Holds(self.project, self._sources, self._clocks, lambda *_: True)
 
     def _sources(self, view: TableDef) -> tuple[str, list[Source]]:
         parent = int(view.parents[0][1:])
         columns = {"at": self.kinds[parent], **({"n": "bigint"} if parent else {})}
         return view.query, [Source(f"t{parent}", columns, time_column=None if parent else "at")]
 
-    def _zone(self, table: TableDef) -> str:
-        return self.zones[int(table.name[1:])]
+    def _clocks(self, table: TableDef) -> tuple[str, bool]:
+        return self.zones[int(table.name[1:])], False
 
     def lag_us(self, number: int) -> int:
         """How far the latest instant that a final view shows is behind its freshness."""
