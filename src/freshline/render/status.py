@@ -19,9 +19,9 @@ from freshline.render.watched import (
 )
 from freshline.runtime.journal.strategies import StrategyUse
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
+from freshline.runtime.status.run import RunStatus
 from freshline.runtime.status.status import (
     FileTrouble,
-    RunStatus,
     TableStatus,
     WarehouseStatus,
 )

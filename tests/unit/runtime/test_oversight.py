@@ -17,7 +17,8 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.oversight import Oversight
-from freshline.runtime.status.status import RunStatus, WarehouseStatus
+from freshline.runtime.status.run import RunStatus
+from freshline.runtime.status.status import WarehouseStatus
 from freshline.runtime.status.watched import read_feeds, read_gaps, read_misfit, read_watched
 from tests.support.shop import made_project
 

@@ -77,7 +77,9 @@ def apart(kind: str, made: str, read: str) -> int:
     shown = TableDef("shown", "derived", "SELECT 1", HERE, HERE, parents=("events",))
     project = Project("shop", Path("shop"), "shop/warehouse", (table, shown), {}, {}, "local[1]")
     zones = {"events": made, "shown": read}
-    holds = Holds(project, lambda _: ("", []), lambda each: (zones[each.name], False), lambda *_: True)
+    holds = Holds(
+        project, lambda _: ("", []), lambda each: (zones[each.name], False), lambda *_: True
+    )
     no = Reason("NO", "not asked for")
     plan = ViewPlan(no, Buckets("at", {"events": Reads("at", 0, 0)}), no)
     found = holds.added(plan, shown, [Source("events", {"at": kind}, time_column="at")])

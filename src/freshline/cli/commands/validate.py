@@ -24,13 +24,13 @@ from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.reports.needs import report_needs, share_of
 from freshline.runtime.reports.together import crowded_reports
 from freshline.runtime.status.guarantees import project_guarantees
+from freshline.runtime.status.measured import FEW, utilisation
 from freshline.runtime.status.targets import (
     Unkept,
     check_against_running,
     targets_to_keep,
     unkept_targets,
 )
-from freshline.runtime.status.utilisation import FEW, utilisation
 from freshline.sql.predicted import predicted
 from freshline.sql.query.records import ViewPlan
 from freshline.sql.strategy import Strategy

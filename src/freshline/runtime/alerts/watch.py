@@ -26,7 +26,8 @@ from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.status import WarehouseStatus, read_run, read_status
+from freshline.runtime.status.run import read_run
+from freshline.runtime.status.status import WarehouseStatus, read_status
 
 _LOOK_S = 1.0
 _LOOK_COST = 20.0

@@ -7,10 +7,8 @@ same for ``freshline status``, the live table of ``freshline run`` and the web.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from freshline.executor.distrust import WrongView
 from freshline.project.lags import target_lags
@@ -29,6 +27,7 @@ from freshline.runtime.journal.strategies import (
 from freshline.runtime.journal.trials import Tried, read_trials
 from freshline.runtime.reports.store import ReportStatus, read_reports
 from freshline.runtime.requests.backfills import BackfillStatus, read_backfills
+from freshline.runtime.status.run import RunStatus, last_run, run_status
 from freshline.runtime.status.source_status import SourceStatus, read_sources
 from freshline.runtime.status.target_history import TargetCompliance, lately
 from freshline.runtime.status.told import NOTHING_TOLD, AlertStatus, read_alerts
@@ -134,27 +133,6 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class RunStatus:
-    """The run that goes on, or the last one.
-
-    Attributes:
-        running: Whether a process holds the warehouse.
-        pid: That process, or the last one's.
-        since_s: When it started.
-        ready_s: When Spark was there; None: not yet.
-        stopped_s: When it ended by itself; None: it goes on, or was killed.
-    """
-
-    running: bool
-    pid: int | None
-    since_s: float | None
-    ready_s: float | None
-    stopped_s: float | None
-    tracks: int
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
 class WarehouseStatus:
     """All tables at ``now_s``, in the project's order, dropped ones behind."""
 
@@ -225,18 +203,8 @@ def read_status(project: Project, now_s: float, *, account: bool = True) -> Ware
         return _read(project, journal, pid, now_s, account=account)
 
 
-def read_run(project: Project, journal: Journal | None) -> RunStatus:
-    """The run that goes on, or the last one; a small part of :func:`read_status`."""
-    pid = holder(own_folder(project))
-    return _run_status(project, None if journal is None else _last_run(journal), pid)
-
-
-def _last_run(journal: Journal) -> Row | None:
-    return journal.row("SELECT * FROM runs ORDER BY id DESC LIMIT 1")
-
-
 def _nothing_known(project: Project, pid: int | None, now_s: float) -> WarehouseStatus:
-    run = _run_status(project, None, pid)
+    run = run_status(project, None, pid)
     why = "a run is just starting" if run.running else _REBUILT
     reader = _Reader(run, now_s, target_lags(project), {})
     tables = tuple(reader.unknown(table) for table in project.tables)
@@ -247,8 +215,8 @@ def _nothing_known(project: Project, pid: int | None, now_s: float) -> Warehouse
 def _read(
     project: Project, journal: Journal, pid: int | None, now_s: float, *, account: bool
 ) -> WarehouseStatus:
-    last = _last_run(journal)
-    run = _run_status(project, last, pid)
+    last = last_run(journal)
+    run = run_status(project, last, pid)
     busy: dict[str, Row] = {}
     if run.running and last is not None:
         for row in journal.rows(
@@ -299,26 +267,6 @@ def _listed_feeds(project: Project, journal: Journal) -> tuple[FeedStatus, ...]:
     read = {table.feed for table in project.tables}
     listed = {name for name, feed in project.feeds.items() if feed.kind in ("files", "push")}
     return tuple(feed for feed in read_feeds(journal) if feed.name in read & listed)
-
-
-def _run_status(project: Project, last: Row | None, pid: int | None) -> RunStatus:
-    tracks, policy = project.scheduler.tracks, project.scheduler.policy
-    if last is None or (pid is not None and pid not in (last["pid"], -1)):
-        # The lock is taken before the run is written down.
-        return RunStatus(pid is not None, pid, None, None, None, tracks, policy)
-    if pid is not None and (chosen := _chosen(last["setting"] or "{}")) is not None:
-        tracks, policy = chosen  # the project may have been changed since: a run reads it once
-    return RunStatus(
-        pid is not None, last["pid"], last["started_s"], last["ready_s"], last["stopped_s"],
-        tracks, policy,
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=2)
-def _chosen(setting: str) -> tuple[int, str] | None:
-    """Tracks and policy of a run's setting; all its tables stand there, too: it is read once."""
-    chosen = json.loads(setting).get("scheduler")
-    return None if chosen is None else (int(chosen["tracks"]), str(chosen["policy"]))
 
 
 class _Reader:

@@ -18,10 +18,9 @@ from typing import Any
 from freshline.project.model import Project
 from freshline.runtime.journal.reading import journal_shown
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.status.run import RunStatus, read_run
 from freshline.runtime.status.status import (
-    RunStatus,
     WarehouseStatus,
-    read_run,
     read_status,
 )
 from freshline.ui.answers import Answer, Body, body_of

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import NO_UPKEEP
-from freshline.runtime.status.status import LastUpdate, RunStatus, TableStatus, WarehouseStatus
+from freshline.runtime.status.run import RunStatus
+from freshline.runtime.status.status import LastUpdate, TableStatus, WarehouseStatus
 
 
 def as_of(found: WarehouseStatus, journal: Journal, run: int) -> WarehouseStatus:

@@ -12,7 +12,8 @@ from freshline.executor.distrust import WrongView
 from freshline.render.output import counted, shortened
 from freshline.render.watched import feed_record
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.status.status import RunStatus, TableStatus, WarehouseStatus
+from freshline.runtime.status.run import RunStatus
+from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES, Problem
 from freshline.ui.reads.reading import Reader

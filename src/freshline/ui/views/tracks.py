@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from freshline.runtime.status.utilisation import utilisation
+from freshline.runtime.status.measured import utilisation
 from freshline.ui.reads.reading import Reader
 from freshline.ui.reads.runs import ran_s
 from freshline.ui.reads.updates import began_before, behind_id, first_id

@@ -18,12 +18,11 @@ from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import report_needs
 from freshline.runtime.reports.together import crowded_reports
-from freshline.runtime.status.measured import measured
+from freshline.runtime.status.measured import measured, utilisation
 from freshline.runtime.status.recorded_run import last_run
 from freshline.runtime.status.status import read_status
 from freshline.runtime.status.targets import check_against_running
 from freshline.runtime.status.trusted import objection
-from freshline.runtime.status.utilisation import utilisation
 from tests.support.shop import made_shop
 
 READERS: dict[str, Callable[[Project], object]] = {
