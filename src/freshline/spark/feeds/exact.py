@@ -8,6 +8,7 @@ and its record does not fit (docs/design/0310).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,10 +43,36 @@ NO_TEXT = "\ufffd"
 LONG_NUMBER = r"[:\[,]\s*-?(?:(?=[0-9]*\.)(?:[0-9]\.?){17,}|[0-9.]+[eE][+-]?[0-9]{3})"
 """Of json with a number that a double does not hold."""
 
-HUGE_NUMBER = r'[:\[,]\s*"?[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{3}'
-"""Of json with a number that has thousands of digits, or of zeros behind its point."""
+_HUGE = r"[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{3,}"
 
 TEXT_TYPES = (StringType, VarcharType, CharType)
+
+
+def huge_number(schema: StructType) -> str | None:
+    """Of json with a number that has thousands of digits, or of zeros behind its point.
+
+    As a number it may stand anywhere, as a text only where the schema has a DECIMAL: ids like
+    ``12e45678`` are no numbers. None: the schema has no DECIMAL, and nothing computes the digits.
+    """
+    names, is_nested = set[str](), False
+    waiting: list[tuple[str, DataType]] = [(each.name, each.dataType) for each in schema]
+    while waiting:
+        name, kind = waiting.pop()
+        if isinstance(kind, DecimalType):
+            names.add(name)
+        elif isinstance(kind, StructType):
+            waiting += [(each.name, each.dataType) for each in kind]
+        elif isinstance(kind, ArrayType):
+            waiting.append((name, kind.elementType))
+            is_nested |= isinstance(kind.elementType, DecimalType)
+        elif isinstance(kind, MapType):
+            waiting.append((name, kind.valueType))
+            is_nested |= isinstance(kind.valueType, DecimalType)
+    if not names:
+        return None
+    before = r"[:\[,]" if is_nested else rf'"(?:{"|".join(map(re.escape, sorted(names)))})"\s*:'
+    return rf'(?:[:\[,]\s*{_HUGE}|{before}\s*"\s*{_HUGE}\s*")\s*[,}}\]]'
+
 
 _WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {
     # Parquet has no types of its own for these: a number of any size can stand there.
