@@ -113,7 +113,6 @@ BROKEN = ("java.io.EOFException", "Unexpected end of input stream")
         ("org.apache.hadoop.fs.s3a.AWSServiceThrottledException", "open: SlowDown"),
         ("java.io.FileNotFoundException", "/data/a.json (Too many open files)"),
         STOPPED,
-        LOST,
         ("org.apache.spark.SparkException", "Job 3 cancelled because SparkContext was shut down"),
         (
             "org.apache.spark.SparkException",
@@ -132,6 +131,13 @@ def test_a_store_that_gives_out_no_file_at_all_blames_none() -> None:
     assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), DENIED)) == []
     assert blamed({"b.json": DENIED}) == ["b.json"]  # its own permission
     assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), DENIED), "s3x") != []
+
+
+def test_a_file_that_costs_executors_while_others_can_be_read_is_blamed() -> None:
+    assert blamed(dict.fromkeys(("a.json", "b.json", "c.json"), LOST)) == []
+    # Were it not, its table would stand still: all else is read with it each time.
+    assert blamed({"b.json": LOST}) == ["b.json"]
+    assert blamed({"b.json": LOST, "c.json": BROKEN}) == ["b.json", "c.json"]
 
 
 def test_a_file_is_blamed_for_what_it_holds_whatever_words_are_in_it() -> None:

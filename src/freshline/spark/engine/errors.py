@@ -47,13 +47,17 @@ _OF_SPARK = re.compile(r"org\.apache\.spark\.|java\.lang\.IllegalStateException$
 _ENDED = re.compile(
     r"\[SPARK_JOB_CANCELLED|(?:Job|Stage)\b[^:]* SparkContext was shut down"
     r"|SparkContext has been shutdown|Cannot call methods on a stopped SparkContext"
-    r"|Job aborted due to stage failure: Task [^:]+: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\)"
+)
+_LOST = re.compile(
+    r"Job aborted due to stage failure: Task [^:]+: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\)"
     r" \([^()]*\): ExecutorLostFailure\b"
 )
-"""How a message of Spark's own begins that tells of its end, or of an executor's.
+"""How messages of Spark's own begin that tell of its end, and of an executor's.
 
 Further behind may stand what a row holds.
 """
+_OF_QUERIES = ("21", "22", "23", "42", "P0")
+"""Classes of SQLSTATE of what a query says or a row holds."""
 _DENIED = re.compile(
     r"AccessDenied|Access Denied|[Ss]tatus [Cc]ode:? 403|: 403 |403 Forbidden"
     r"|AuthorizationPermissionMismatch"
@@ -157,9 +161,22 @@ def is_gone(error: BaseException) -> bool:
 
 def is_of_the_platform(error: BaseException) -> bool:
     """Whether a store, the network or Spark itself failed, whatever was to be read."""
-    return any(map(_OF_THE_PLATFORM.search, _of_stores(error))) or any(
-        map(_ENDED.match, _of_spark(error))
-    )
+    if any(map(_OF_THE_PLATFORM.search, _of_stores(error))):
+        return True
+    return has_lost_executors(error) or any(map(_ENDED.match, _of_spark(error)))
+
+
+def has_lost_executors(error: BaseException) -> bool:
+    """Whether executors ended while they worked: the machine's fault, or what they read is."""
+    return any(map(_LOST.match, _of_spark(error)))
+
+
+def is_of_the_query(error: BaseException) -> bool:
+    """Whether a query failed by what it says or by a row, and not the machine below it."""
+    if sql_state(error).startswith(_OF_QUERIES):
+        return True
+    # Of a bad regular expression in a column Spark has no name.
+    return any(kind == "java.util.regex.PatternSyntaxException" for kind, _ in _causes(error))
 
 
 def is_denied(error: BaseException) -> bool:

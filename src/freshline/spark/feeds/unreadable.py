@@ -16,6 +16,7 @@ from freshline.project.sections.reader_options import csv_signs
 from freshline.spark.engine.errors import (
     SparkError,
     condition,
+    has_lost_executors,
     is_denied,
     is_of_the_platform,
     message,
@@ -41,6 +42,7 @@ _PLAIN = {
     "FAILED_READ_FILE.FILE_NOT_EXIST": "it is no longer there",
 }
 _DENIED = "the store does not give it out"
+_KILLS = "executors were lost each time that it was read"
 _COLON = (
     "a part of its name has both a colon and one of \\ * ? [ ] { } or a comma, which Hadoop cannot"
     " read: rename it"
@@ -62,8 +64,9 @@ def unreadable_files(
         schema: The feed's; None: each file is read with its own.
 
     Returns:
-        None of them where the store, the network, the machine or Spark failed meanwhile, or the
-        store gives out none of them: credentials that have expired are no file's fault.
+        None of them where the store, the network, the machine or Spark failed meanwhile, or all of
+        them are held back by the store or cost executors: credentials that have expired are no
+        file's fault, nor is a cluster that takes its machines back.
     """
     told = reader.unreadable(session, names)
     if told is not None:
@@ -76,7 +79,7 @@ def unreadable_files(
             faults.append((name, fault))
         else:
             alive.append(name)
-    denied: list[str] = []
+    doubtful: list[str] = []
     waiting = [alive] if alive else []
     while waiting:
         group = waiting.pop()
@@ -85,13 +88,13 @@ def unreadable_files(
         except SparkError:
             return []
         if fault and len(group) == 1:
-            denied += group if fault.startswith(_DENIED) else []
+            doubtful += group if fault.startswith((_DENIED, _KILLS)) else []
             meant = _separator_meant(reader, group[0], schema) if fault.startswith(_FIRST) else None
             faults.append((group[0], f"{fault}; {meant}" if meant else fault))
         elif fault:
             middle = len(group) // 2
             waiting += [group[middle:], group[:middle]]
-    if denied and len(denied) == len(alive):
+    if doubtful and len(doubtful) == len(alive):
         return []
     order = {name: position for position, name in enumerate(names)}
     return sorted(faults, key=lambda named: order[named[0]])
@@ -213,6 +216,8 @@ def _fault(
         columns = schema if schema is not None else reader.schema(session, names)
         reader.read(session, names, columns).write.format("noop").mode("overwrite").save()
     except SparkError as error:
+        if has_lost_executors(error) and not is_stopped(session):
+            return _KILLS
         if is_of_the_platform(error) or is_stopped(session):
             raise
         name = condition(error)
