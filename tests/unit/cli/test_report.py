@@ -209,7 +209,7 @@ def test_a_damaged_journal_is_moved_aside_with_a_word_and_not_by_a_look(shop, fr
         (("report", "plan", "nobody"), "unknown-report"),
         (("report", "submit", "gone.sql", *WINDOW), "no-file"),
         (("report", "plan", "sales", "--deadline", "1 h"), "unknown-option"),
-        (("report", "list", "--yes"), "unknown-option"),
+        (("report", "list", "--name", "sales"), "unknown-option"),
         (("report", "withdraw", "sales", "--window", "2100-01-01..2100-01-02"), "unknown-option"),
         (("report", "submit", "QUERY"), "bad-option"),
         (("report", "submit", "QUERY", "--name", "orders", *WINDOW), "duplicate-name"),

@@ -85,7 +85,7 @@ def report(
 ) -> int:
     """Submit a query over a window with a deadline; list, plan or withdraw reports."""
     found = opened(project)
-    given = {"--window": window, "--deadline": deadline, "--name": name, "--yes": yes or None}
+    given = {"--window": window, "--deadline": deadline, "--name": name}
     extra = [option for option, value in given.items() if value is not None]
     if action in _ACTIONS and action != "submit" and extra:
         raise UserError(

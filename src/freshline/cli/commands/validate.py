@@ -49,8 +49,7 @@ def validate(
     ] = True,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Treat a target_lag that cannot be guaranteed as an error;"
-                     " before any update was measured, every target is one."),
+        typer.Option("--strict", help="Treat a target_lag that cannot be guaranteed as an error."),
     ] = False,
     against_running: Annotated[
         bool,

@@ -100,6 +100,7 @@ class TableStatus:
         expected_s: What an update of what is pending should take; None before the first.
         failures: Failed updates in a row; ``error`` says why the last one failed.
         next: What happens to it next, one phrase.
+        waits_since_s: Since when its work is there, that of an update that runs too; None: none is.
         without_data: What a new view waits for: parents without data, where others have some.
         lately: How its target was kept in the last day; None: not known, or not asked for.
         paused: Also where the state is another one: it is wrong, or an update still runs.
@@ -130,6 +131,7 @@ class TableStatus:
     rebuilt: bool = True
     without_data: tuple[str, ...] = ()
     paused: bool = False
+    waits_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +168,20 @@ class WarehouseStatus:
         return self.strategies.get(name, ())
 
     def unbuilt_late_s(self, item: TableStatus) -> float | None:
-        """When a table with a target became late that has work and never had data; None: none is.
+        """When a table became late that has a target and work, and never had data; None: it is not.
 
-        Its target counts from the start of the run: before, nobody could have built it.
+        Its target counts since its work is there, or from the start of the run: before, nobody
+        could have built it.
         """
         since_s, lag_s = self.run.since_s, item.target_lag_s
         if not self.run.running or since_s is None or lag_s is None:
             return None
         if item.freshness_s is not None or item.state == "dropped":
             return None
-        if item.state == "new" and not item.without_data:
-            return None  # nothing came for it yet
+        if not item.without_data:
+            if item.waits_since_s is None:
+                return None  # nothing came for it yet
+            since_s = max(since_s, item.waits_since_s)
         return since_s + lag_s if self.now_s > since_s + lag_s else None
 
     def watched_table(self, name: str) -> WatchedTable:
@@ -332,6 +337,7 @@ class _Reader:
             rebuilt=rebuilt,
             without_data=without,
             paused=bool(row["paused"]),
+            waits_since_s=_waits_since_s(row, update),
         )
 
     def _priority(self, table: TableDef, row: Row) -> float:
@@ -425,6 +431,15 @@ class _Reader:
         if not self._run.running:
             return "at the next `freshline run`"
         return f"when {' and '.join(without)} has data" if without else "when data arrives"
+
+
+def _waits_since_s(row: Row, update: Row | None) -> float | None:
+    """Since when a table's work is there: what waits, and what an update works on."""
+    found = [] if row["since_s"] is None else [float(row["since_s"])]
+    if update is not None:
+        release_s, start_s = update["release_s"], float(update["start_s"])
+        found.append(start_s if release_s is None else min(float(release_s), start_s))
+    return min(found, default=None)
 
 
 def _files(journal: Journal, table: str) -> tuple[int, tuple[FileTrouble, ...]]:

@@ -23,7 +23,7 @@ from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import demands, needs_in
 from freshline.runtime.status.guarantees import assessment_of
-from freshline.runtime.status.measured import known_costs, not_measured
+from freshline.runtime.status.measured import known_costs
 from freshline.times import brief_s
 
 Judge = Callable[[Sequence[TableSpec], SchedulerSettings], Assessment]
@@ -83,7 +83,7 @@ def targets_to_keep(project: Project) -> tuple[list[Unkept], list[str]]:
         They, and what was assumed, a sentence each.
 
     Raises:
-        UserError: There are targets, and nothing is known of what updates cost.
+        UserError: A table reads a feed that this version cannot run.
         PlatformError: The journal is there and cannot be read.
     """
     if not target_lags(project):
@@ -91,7 +91,7 @@ def targets_to_keep(project: Project) -> tuple[list[Unkept], list[str]]:
     with journal_read(project) as journal:
         costs = None if journal is None else known_costs(project, journal)
         if journal is None or costs is None or not costs.mean:
-            raise not_measured([table.name for table in project.tables])
+            return [], ["no target was judged: no update was measured yet"]
         specs, notes = _with_guesses(costs.specs, costs.mean)
         assessment = assessment_of(
             specs, project.scheduler, reports=demands(needs_in(project, journal))

@@ -56,19 +56,27 @@ def test_where_all_is_well_nothing_is_found(standing):
     assert standing.found() == []
 
 
-def test_a_table_that_was_never_built_is_late_once_its_target_has_passed_since_the_start(standing):
+def test_a_table_that_was_never_built_is_late_once_its_target_has_passed(standing):
     def started(ago_s):
         run = dataclasses.replace(standing.status.run, since_s=NOW_S - ago_s)
         standing.put(run=run)
         return standing.found()
 
     standing.table("orders", freshness_s=NOW_S, staleness_s=0.0, state="fresh")
-    standing.table("total", state="running", next="running on track 0 for 2 min")
+    running = {"state": "running", "next": "running on track 0 for 2 min"}
+    standing.table("total", waits_since_s=NOW_S - 600.0, **running)
     assert started(59.0) == []
     reason = "never built: running on track 0 for 2 min"
     assert started(61.0) == [("late", "total", NOW_S - 1.0, reason)]
-    standing.table("total", state="new")  # nothing has come for it
-    assert started(61.0) == []
+    # Its work came long after the start.
+    standing.table("total", waits_since_s=NOW_S - 59.0)
+    assert started(7200.0) == []
+    standing.table("total", waits_since_s=NOW_S - 61.0)
+    assert started(7200.0) == [("late", "total", NOW_S - 1.0, reason)]
+    # Nothing has come for it, or it was paused before anything did.
+    for state in ("new", "paused"):
+        standing.table("total", state=state, waits_since_s=None)
+        assert started(7200.0) == []
 
 
 def test_a_late_table_since_it_was_past_its_target(standing):
