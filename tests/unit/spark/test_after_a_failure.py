@@ -17,7 +17,7 @@ def failed(kind: str, text: str) -> BaseException:
     error: Any = SparkRuntimeException(text)
     error._origin = Thrown("org.apache.spark.SparkException", "Job aborted", Thrown(kind, text))
 
-    def strategy(increment: Any) -> Any:  # noqa: ARG001 - as a strategy is called
+    def strategy(increment: Any) -> Any:
         raise error
 
     increment: Any = SimpleNamespace(is_trial=False)
