@@ -8,17 +8,21 @@ here changes no row and carries the last one's metadata on, as a compaction's do
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 
-from freshline.delta.log import CommitRecord, application, last_commit
+from freshline.delta.log import CommitRecord, application, last_commit, version
 from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import carried_on
 from freshline.delta.stores import delta_table
 from freshline.project.model import Project
+from freshline.runtime.failures import one_line
 
 _AT_ONCE = 8
 _TRIES = 5
 """What fails a try is a commit of the other process, which makes one at a time in a table."""
+_PAUSE_S = 0.5
+"""Before another try where it was something else, which may have passed by then."""
 
 
 def fence_tables(project: Project, epoch: int) -> list[str]:
@@ -28,10 +32,12 @@ def fence_tables(project: Project, epoch: int) -> list[str]:
     and Delta lets one of the two make the table.
 
     Returns:
-        What people should hear: tables that delta-rs cannot write.
+        What people should hear: tables whose log can be read, but that delta-rs cannot open or
+        write. The fault is the table's own, and may last: it must not keep the others from
+        being run.
 
     Raises:
-        PlatformError: A table's log cannot be read or written.
+        PlatformError: A table's log cannot be read, or another process commits all the time.
     """
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fence") as pool:
         told = pool.map(lambda table: _fence(project, table.name, epoch), project.tables)
@@ -39,48 +45,70 @@ def fence_tables(project: Project, epoch: int) -> list[str]:
 
 
 def _fence(project: Project, name: str, epoch: int) -> str | None:
-    import deltalake
-    from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
+    from deltalake.exceptions import CommitFailedError, DeltaError
 
     path = project.table_path(name)
     failure: Exception | None = None
-    for _ in range(_TRIES):
+    is_conflict = False
+    for left in reversed(range(_TRIES)):
+        # Raises where the store is away: that is no fault of the table's own.
+        before = version(path)
         if _to_carry_on(last_commit(path), epoch) is None:
             return None
         try:
-            table = delta_table(path)
-            # Read up to the version that is opened: Delta refuses the fence where a later one has
-            # come, and one that came in between would be denied by a fence that stands on it.
-            last = _to_carry_on(last_commit(path, until=table.version()), epoch)
-            if last is None:
-                return None
-            fields = carried_on(last.metadata, last.update, "fence")
-            # What others did between the two is for the next update to notice.
-            fields |= {"epoch": epoch, "after": last.version}
-            table.create_write_transaction(
-                [],
-                "append",
-                table.schema(),
-                partition_by=table.metadata().partition_columns,
-                commit_properties=deltalake.CommitProperties(
-                    custom_metadata={"userMetadata": json.dumps(fields, ensure_ascii=False)},
-                    max_commit_retries=0,
-                    app_transactions=[deltalake.Transaction(application(name), last.update)],
-                ),
-                post_commithook_properties=deltalake.PostCommitHookProperties(
-                    create_checkpoint=False, cleanup_expired_logs=False
-                ),
-            )
-        except CommitFailedError as error:
-            failure = error
-        except DeltaProtocolError as error:
-            return f"table {name} cannot be fenced off from the process that ran before: {error}"
+            _commit(path, name, epoch)
         except (DeltaError, OSError) as error:
-            raise unreadable(path, error) from error
+            failure = error
+            # Delta-rs tells a feature that it cannot write in the same way as a conflict.
+            is_conflict = isinstance(error, CommitFailedError) and version(path) != before
+            if left and not is_conflict:
+                time.sleep(_PAUSE_S)
         else:
             return None
+    if _to_carry_on(last_commit(path), epoch) is None:
+        return None  # it was made, though nobody answered
     assert failure is not None
-    raise unreadable(path, failure) from failure
+    if is_conflict:
+        raise unreadable(path, failure) from failure
+    return (
+        f"table {name} cannot be fenced off from the process that ran before, which may still"
+        f" commit to it if it wakes up: {one_line(failure)}"
+    )
+
+
+def _commit(path: str, name: str, epoch: int) -> None:
+    """Make one table's fence, unless it needs none.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: Another commit came in between, or delta-rs does
+            not know a feature of the table.
+        deltalake.exceptions.DeltaError, OSError: The table cannot be opened or written.
+    """
+    import deltalake
+
+    table = delta_table(path)
+    # Read up to the version that is opened: Delta refuses the fence where a later one has
+    # come, and one that came in between would be denied by a fence that stands on it.
+    last = _to_carry_on(last_commit(path, until=table.version()), epoch)
+    if last is None:
+        return
+    fields = carried_on(last.metadata, last.update, "fence")
+    # What others did between the two is for the next update to notice.
+    fields |= {"epoch": epoch, "after": last.version}
+    table.create_write_transaction(
+        [],
+        "append",
+        table.schema(),
+        partition_by=table.metadata().partition_columns,
+        commit_properties=deltalake.CommitProperties(
+            custom_metadata={"userMetadata": json.dumps(fields, ensure_ascii=False)},
+            max_commit_retries=0,
+            app_transactions=[deltalake.Transaction(application(name), last.update)],
+        ),
+        post_commithook_properties=deltalake.PostCommitHookProperties(
+            create_checkpoint=False, cleanup_expired_logs=False
+        ),
+    )
 
 
 def _to_carry_on(last: CommitRecord | None, epoch: int) -> CommitRecord | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from freshline.core.errors import PlatformError, UserError
 from freshline.core.lease import Holder, Record
@@ -20,6 +21,7 @@ from freshline.project.load import load_project
 from freshline.runtime.journal.lock import WarehouseLock, holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.lease import succession
 from freshline.runtime.lease.file_store import FileStore
 from freshline.runtime.lease.leader import leader_record
 from freshline.runtime.lease.leadership import Leadership, boot_s
@@ -231,6 +233,33 @@ def test_fences_that_could_not_be_made_are_made_by_the_next_leader(shop, store, 
     after = store.read()[0]
     assert after is not None
     assert (after.released, after.fenced) == (True, True)
+
+
+def test_a_table_that_cannot_be_fenced_does_not_keep_the_others_from_being_led(
+    shop, store, monkeypatch
+):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    put(store, Record(FAR, 7, 0.0))
+
+    def opened(path: str) -> DeltaTable:
+        if path == shop.project.table_path("orders"):
+            raise DeltaError("Kernel error: Unsupported Delta table type")
+        return DeltaTable(path)
+
+    monkeypatch.setattr(succession, "delta_table", opened)
+    monkeypatch.setattr(succession, "_PAUSE_S", 0.0)
+    told: list[str] = []
+    with Leadership(shop.project, tell=told.append, clock=sixty_times_faster) as lease:
+        assert lease.take()
+    (text,) = told[1:]
+    assert text == (
+        "table orders cannot be fenced off from the process that ran before, which may still commit"
+        " to it if it wakes up: Kernel error: Unsupported Delta table type"
+    )
+    fence = last_commit(shop.project.table_path("sums"))
+    assert fence is not None
+    assert fence.metadata["reason"] == "fence"
 
 
 def test_a_start_ends_when_a_process_elsewhere_renews_the_lease(shop, store):
