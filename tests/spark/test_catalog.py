@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,9 @@ def test_a_name_that_belongs_to_others_stays_theirs(names, shop, spark, made):
         with pytest.raises(UserError, match=r"spark_catalog.shop_db.orders is another table") as e:
             what("orders")
         assert e.value.code == "name-taken"
+        # Of any other kind, DROP TABLE may delete files.
+        is_external = "theirs" in made
+        assert ("DROP TABLE" in e.value.next_step) == is_external
     assert spark.sql("SELECT * FROM `shop_db`.orders").collect() == before
 
 
@@ -133,6 +137,27 @@ def test_the_table_of_that_name_in_another_warehouse_keeps_its_name(
     spark.catalog.refreshTable("`shop_db`.orders")
     assert [row.id for row in spark.sql("SELECT id FROM `shop_db`.orders").collect()] == [1]
     assert not names.register("orders")
+
+
+@pytest.mark.parametrize("what", ["register", "drop"])
+def test_who_refuses_a_name_says_how_to_free_it_from_an_earlier_storage(
+    names, shop, spark, tmp_path_factory, what
+):
+    """The project was loaded anew elsewhere, and nothing tells its old tables from another's."""
+    assert names.register("orders")
+    anew = Shop(tmp_path_factory.mktemp("anew"), spark)
+    (anew.feed("sold", "csv", "id BIGINT") / "a.csv").write_text("2\n")
+    anew.table("orders", "SELECT id FROM STREAM sold")
+    anew.load("orders", "a.csv")
+    there = CatalogNames(anew.project, DATABASE, spark)
+    with pytest.raises(UserError, match="in a storage that it had before") as caught:
+        getattr(there, what)("orders")
+    free = re.search(r"DROP TABLE \S+", caught.value.next_step)
+    assert free is not None
+    spark.sql(free.group())
+    assert there.register("orders")
+    assert [row.id for row in spark.sql("SELECT id FROM `shop_db`.orders").collect()] == [2]
+    assert len(shop.rows("orders")) == 1
 
 
 def test_a_storage_that_is_put_back_from_a_copy_elsewhere_is_found(names, shop, spark):

@@ -88,7 +88,7 @@ class CatalogNames:
         self._check_ours(
             found,
             table,
-            "Choose another database in `catalog:`, or drop the name where it was made.",
+            "choose another database in `catalog:`, or drop the name where it was made",
         )
         if self._settings.name == _SESSION_CATALOG:
             self._relocate(table, path)
@@ -118,7 +118,7 @@ class CatalogNames:
                 next_step="Leave the name, or have whoever registered it register it as EXTERNAL.",
             )
         if not is_here:
-            self._check_ours(found, table, "Drop it where it was made.")
+            self._check_ours(found, table, "drop it where it was made")
         self._session.sql(f"DROP TABLE {self._quoted(table)}")
         return True
 
@@ -172,14 +172,23 @@ class CatalogNames:
         catalog = jvm.java_session(session).sessionState().catalog()
         return catalog, name(table, jvm.some(session, self._settings.database))
 
-    def _check_ours(self, found: _Registered, table: str, next_step: str) -> None:
-        """Refuse to touch what somebody else registered under the name."""
-        if (
-            found.provider == "delta"
-            and found.kind == _EXTERNAL
-            and self._is_ours(found.location, table)
-        ):
-            return
+    def _check_ours(self, found: _Registered, table: str, otherwise: str) -> None:
+        """Refuse to touch what somebody else registered under the name.
+
+        Args:
+            found: What has the name.
+            table: Whose name it would be.
+            otherwise: What to do where it was not this project, in an earlier storage.
+        """
+        next_step = f"{otherwise[0].upper()}{otherwise[1:]}."
+        if found.provider == "delta" and found.kind == _EXTERNAL:
+            if self._is_ours(found.location, table):
+                return
+            next_step = (
+                "If it is this project's own in a storage that it had before, free the name with"
+                f" DROP TABLE {self._quoted(table)} in Spark: of an external table as this one it"
+                f" removes the name alone, and the files stay. Otherwise {otherwise}."
+            )
         raise UserError(
             "name-taken",
             f"{self.full_name(table)} is another table, at {found.location or 'no path'}",
