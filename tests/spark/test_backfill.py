@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import deltalake
 import pyarrow as pa
@@ -75,6 +76,29 @@ def test_the_rows_of_a_range_are_replaced_whichever_file_they_came_with(shop, or
     shop.restart()
     assert shop.executor.run(request).repeated
     assert prices(shop) == {1: 10, 2: 21, 3: 30, 4: 41, 9: 9}
+
+
+def test_the_next_parquet_file_does_not_set_the_columns_once_a_loads_commit_is_gone(shop):
+    folder = shop.feed("f", "parquet", None)
+    shop.table("orders", "SELECT * FROM STREAM f", time_column="at")
+
+    def write(name, number, **more):
+        at = datetime(2026, 1, 2, number, tzinfo=UTC)
+        pq.write_table(pa.table({"id": [number], "at": [at], **more}), folder / name)
+
+    write("a.parquet", 1, price=[10])
+    shop.load("orders", "a.parquet")
+    request = dataclasses.replace(shop.request("orders", "a.parquet"), range_s=RANGE)
+    backfilled = shop.executor.run(request).version
+    deltalake.DeltaTable(shop.path("orders")).create_checkpoint()
+    for version in range(backfilled):
+        (Path(shop.path("orders")) / f"_delta_log/{version:020d}.json").unlink()
+    shop.restart()
+    write("b.parquet", 2)
+    write("c.parquet", 3, price=[30])
+    shop.load("orders", "b.parquet")
+    shop.load("orders", "c.parquet")
+    assert prices(shop) == {1: 10, 2: None, 3: 30}
 
 
 def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):

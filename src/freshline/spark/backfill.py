@@ -97,7 +97,7 @@ class Backfills:
             if self._base is not None:
                 # Behind a commit of ours nobody would see what others did before it.
                 self._base.check_standing(transaction, request)
-            output, pinned = self._output(session, request)
+            output, pinned, read = self._output(session, request)
             parents = {**request.parents, **pinned.versions}
             ids = ids_of(session, self._project, request, pinned)
             facts = self._facts(transaction, request, output, parents, ids, pinned)
@@ -105,16 +105,20 @@ class Backfills:
                 assert self._derived is not None
                 return self._derived.run(session, dataclasses.replace(request, full=True))
             marks = {**marks_of(self._project, request.parents), **pinned.marks}
-            facts = {**facts, KEY: marks}
+            facts = {**facts, **read, KEY: marks}
             return self._replace(transaction, request, output, parents, facts, started_s)
         except (*SparkError, OSError) as error:
             raise update_failed(self._project, self._table, error) from error
 
-    def _output(self, session: SparkSession, request: UpdateRequest) -> tuple[DataFrame, Pinned]:
-        """The whole query over what the table is made of, and its static tables."""
+    def _output(
+        self, session: SparkSession, request: UpdateRequest
+    ) -> tuple[DataFrame, Pinned, Mapping[str, Any]]:
+        """The whole query over what the table is made of, its static tables, how a feed is read."""
+        read: Mapping[str, Any] = {}
         if self._reader is not None:
             names = [file.name for file in request.files]
             schema = self._reader.schema(session, names, table=self._table.name)
+            read = self._reader.facts(schema)
             misread = misread_files(session, self._reader, self._changed(request), schema)
             refuse(self._table.name, self._reader, misread)
             records = self._reader.read(session, names, schema)
@@ -128,7 +132,7 @@ class Backfills:
             register_parents(session, self._project, request.parents)
         pinned = pin_statics(session, self._table)
         register_programs(session, self._project, self._table, pinned.names)
-        return session.sql(pinned.query), pinned
+        return session.sql(pinned.query), pinned, read
 
     def _changed(self, request: UpdateRequest) -> list[str]:
         """Files that are not as they were when they were loaded and looked at.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -116,6 +118,50 @@ def test_a_full_update_takes_those_of_the_first_file(shop: Shop, monkeypatch: An
     loads_say(monkeypatch, shop.project, orders=facts_of("id", "shop"))
     found = columns_of(shop.project, session("id"), ["b.parquet"], "orders", anew=True)
     assert found == ["id"]
+
+
+def commits_of(project: Project, *commits: dict[str, Any]) -> None:
+    """Have the log of orders hold these commits alone, as it is once older ones are cleaned up."""
+    log = Path(project.table_path("orders")) / "_delta_log"
+    shutil.rmtree(log)
+    log.mkdir()
+    for version, facts in enumerate(commits, 7):
+        told = {"freshline": 1, "update": version, "from": "", "to": "", "files": []} | facts
+        info = {"timestamp": 0, "userMetadata": json.dumps(told)}
+        (log / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
+
+
+@pytest.mark.parametrize("then", [(), ("compact",)])
+def test_a_backfill_says_the_columns_once_the_loads_commit_is_gone(
+    then: tuple[str, ...], shop: Shop
+) -> None:
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    told = facts_of("id", "shop")
+    commits = ({"strategy": each} | told for each in ("backfill", *then))
+    commits_of(shop.project, *commits)
+    assert columns_of(shop.project, session("id"), ["b.parquet"], "orders") == ["id", "shop"]
+    assert columns_of(shop.project, session("id"), ["b.parquet"]) == ["id", "shop"]
+
+
+@pytest.mark.parametrize("left", ["a backfill of an earlier version", "none"])
+def test_a_table_whose_loads_commits_are_gone_is_as_filled_as_before(
+    left: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    commits_of(shop.project, {"strategy": "backfill"} if left != "none" else {"freshline": 0})
+    known = {shop.project.table_path("orders"): "freshline.orders"}
+    monkeypatch.setattr(
+        "freshline.spark.feeds.reader.last_transaction",
+        lambda path, application: 1 if known.get(path) == application else None,
+    )
+    for table in ("orders", None):
+        found = columns_of(shop.project, session("id", "shop"), ["b.parquet"], table)
+        assert found == ["id", "amount"]
+    note(shop.project).unlink()
+    with pytest.raises(UserError, match="with which columns table orders was loaded so far"):
+        columns_of(shop.project, session("id"), ["b.parquet"], "orders")
 
 
 @pytest.mark.parametrize("text", [None, ""])

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import last_load
+from freshline.delta.log import application, last_commit, last_load, last_transaction, version
 from freshline.executor.source import KEY as SOURCE_KEY
 from freshline.project.model import Feed, Project
 from freshline.project.sections.reader_options import (
@@ -199,20 +199,32 @@ class FeedReader:
 
     def _known(self, names: Sequence[str], table: str | None) -> StructType | None:
         """A schema that was not declared, as loaded rows have it; None: a file is to tell it."""
-        if table is not None and (last := last_load(self._readers[table])) is not None:
-            known = self._of_rows(table, last.metadata)
+        if table is not None and (facts := self._facts_of(table)) is not None:
+            known = self._of_rows(table, facts)
             if known is not None:
                 return known
-        loads = [last_load(path) for path in self._readers.values()]
         fields: dict[str, StructField] = {}
-        for last in loads:
-            told = None if last is None else columns_in(last.metadata, self.feed)
-            for each in told or ():
+        for name in self._readers:
+            for each in columns_in(self._facts_of(name) or {}, self.feed) or ():
                 fields.setdefault(each.name.lower(), each)
         if fields:
             return StructType([*fields.values()])
-        is_new = all(last is None for last in loads)
+        is_new = all(version(path) is None for path in self._readers.values())
         return None if names and is_new else self._noted()
+
+    def _facts_of(self, table: str) -> Mapping[str, Any] | None:
+        """What its commits say of how a base table was loaded last; None: we never did.
+
+        Once the load's commit is cleaned up, the commits behind it say it: backfills, and what
+        compactions carry on. Empty where all of ours are gone.
+        """
+        path = self._readers[table]
+        last = last_load(path) or last_commit(path)
+        if last is not None:
+            return last.metadata
+        if version(path) is None or last_transaction(path, application(table)) is None:
+            return None
+        return {}
 
     def _of_rows(self, table: str, facts: Mapping[str, Any]) -> StructType | None:
         """The schema with which a base table's rows were read, by its last load's facts.
