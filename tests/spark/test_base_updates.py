@@ -23,6 +23,7 @@ from freshline.delta.log import (
     commit_of,
     commits,
     last_commit,
+    last_load,
     oldest_version,
     version,
 )
@@ -430,6 +431,28 @@ def test_parquet_files_have_the_columns_of_the_first(shop):
     shop.restart()
     assert shop.load("t", "b.parquet").rows == 1
     assert shop.rows("t") == [{"id": 1, "v": "a"}, {"id": 2, "v": None}, {"id": 3, "v": "c"}]
+
+
+def test_the_log_is_asked_for_the_columns_only_where_others_may_have_committed(shop, monkeypatch):
+    folder = shop.feed("f", "parquet", None)
+    shop.table("t", "SELECT * FROM STREAM f")
+    asked: list[str] = []
+
+    def noted(path):
+        asked.append(path)
+        return last_load(path)
+
+    monkeypatch.setattr("freshline.spark.feeds.reader.last_load", noted)
+    for name in "abc":
+        write_parquet(folder / f"{name}.parquet", id=[ord(name)], **{name: [1]})
+    assert shop.load("t", "a.parquet").rows == 1
+    asked.clear()
+    assert shop.load("t", "b.parquet").rows == 1
+    assert asked == []
+    shop.restart()
+    assert shop.load("t", "c.parquet").rows == 1
+    assert asked == [shop.path("t")]
+    assert [row["a"] for row in shop.rows("t")] == [1, None, None]
 
 
 def test_unreadable_files_among_good_ones_are_found_and_nothing_is_committed(shop):

@@ -77,6 +77,8 @@ class BaseUpdates:
         self._path = location(project.table_path(table.name))
         self._rejected = RejectedRows(project, table, reader)
         self._known: tuple[int, str] | None = None
+        self._columns: StructType | None = None
+        """With which that version's load has read the feed."""
         self._unseen: int | None = None
         self._confirm = confirm
 
@@ -99,13 +101,23 @@ class BaseUpdates:
             empty = [name for name in names if empty_parquet(self._reader, name)]
             if empty:
                 self._refuse(unreadable_files(session, self._reader, names, None))
-            schema = self._reader.schema(session, names, anew=request.full, table=self._table.name)
+            schema = self._schema(session, transaction, request)
             self._refuse(self._reader.unreadable(session, names))
             self._refuse(misread_files(session, self._reader, names, schema))
             return self.load(session, transaction, request, self._reader, schema, started_s)
         except (*SparkError, OSError) as error:
             self._refuse(unreadable_files(session, self._reader, names, schema))
             raise update_failed(self._project, self._table, error) from error
+
+    def _schema(
+        self, session: SparkSession, transaction: Transaction, request: UpdateRequest
+    ) -> StructType:
+        """The feed's; the log is not read again where nobody has committed since our last load."""
+        found = None if not transaction.exists else (transaction.version, transaction.table_id)
+        if not request.full and self._columns is not None and found == self._known:
+            return self._columns
+        names = [file.name for file in request.files]
+        return self._reader.schema(session, names, anew=request.full, table=self._table.name)
 
     def check_standing(self, transaction: Transaction, request: UpdateRequest) -> None:
         """Refuse to load into a table that lost what was loaded before, or that is not ours.
@@ -199,7 +211,7 @@ class BaseUpdates:
         failpoint("base.before_commit")
         version = staged.commit(metadata)
         failpoint("base.after_commit")
-        self._known = (version, transaction.table_id)
+        self._known, self._columns = (version, transaction.table_id), schema
         path = self._project.table_path(self._table.name)
         others_came = before + 1 < version and rows_changed(self._table, path, before, version - 1)
         self._unseen = version if others_came else None
