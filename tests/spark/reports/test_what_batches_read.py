@@ -14,6 +14,8 @@ import pytest
 
 from freshline.executor.report_records import BatchRequest
 from freshline.spark.engine import jvm
+from freshline.spark.reports import batches as report_batches
+from freshline.spark.reports.state import short_name
 from tests.spark.conftest import Shop
 from tests.spark.reports.test_report_batches import REGIONS, Sales, _dying_at, _sales, regions
 from tests.support.share import share
@@ -171,6 +173,28 @@ def test_a_report_asked_for_again_goes_on_from_the_batches_that_there_are(shop: 
     asked(sales, 2.0e9, sales.orders((2, 6, "a", "1.00")), final=True)
     assert [part["number"] for part in sales.metadata()["batches"]] == [1, 2]
     assert spark_rows(shop) == [("north", 2)]
+
+
+@pytest.mark.parametrize("rank", [2, "first"])
+def test_a_window_that_an_earlier_version_began_goes_on_with_rows_of_the_same_types(
+    shop: Shop, rank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It named the state without the types of its rows."""
+    path = shop.root / "ranks"
+    deltalake.write_deltalake(str(path), pa.table({"shop": ["a"], "rank": [2]}))
+    query = "SELECT rank, count(*) AS n, count(DISTINCT id) AS ids FROM orders o"
+    query += f" JOIN delta.`{path}` r ON o.shop = r.shop GROUP BY rank"
+    sales = _sales(shop, query=query)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(report_batches, "short_name", lambda facts: short_name(facts[:4]))
+        sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    shop.restart()
+    if rank != 2:
+        shutil.rmtree(path)
+        deltalake.write_deltalake(str(path), pa.table({"shop": ["a"], "rank": [rank]}))
+    done = sales.batch(orders=sales.orders((2, 6, "a", "1.00")), final=True)
+    assert done.batches == (2 if rank == 2 else 1)
+    assert spark_rows(shop) == [(rank, 2, 2)]
 
 
 def test_state_rows_of_another_type_are_of_another_state(shop: Shop) -> None:

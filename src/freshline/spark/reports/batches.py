@@ -188,8 +188,12 @@ class ReportBatches:
         for name, each in run.streams.items():
             run.register(name, each.upto(NOTHING))
         kinds = [_kinds(self._sql(run, each.query).schema) for each in plan.partials]
-        short = short_name([window.definition, times, settings, cut, kinds])
-        return ReportState(run.session, self._project, window, names, short)
+        facts = [window.definition, times, settings, cut]
+        # Without the kinds: so an earlier version named it, and windows that are open go on.
+        begun = ReportState(run.session, self._project, window, names, short_name(facts))
+        if _has(begun, kinds):
+            return begun
+        return replace(begun, cut=short_name([*facts, kinds]))
 
     def _repeated(self, run: _Run) -> BatchResult | None:
         """The answer where the window's result is committed already."""
@@ -438,6 +442,15 @@ def _read(run: _Run, streams: Mapping[str, StructType]) -> Iterator[StructType]:
     """The columns of all that a report reads."""
     yield from streams.values()
     yield from static_schemas(run.session, run.request.window.table, run.pinned)
+
+
+def _has(state: ReportState, kinds: list[list[tuple[str, str, str | None]]]) -> bool:
+    """Whether all partials of a state are on disk, with columns of these kinds."""
+    for partial, expected in zip(state.partials, kinds, strict=True):
+        there = state.columns(partial)
+        if there is None or _kinds(there) != expected:
+            return False
+    return True
 
 
 def _kinds(schema: StructType) -> list[tuple[str, str, str | None]]:

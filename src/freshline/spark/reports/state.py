@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.types import StructType
 
 from freshline.delta.histories import KEY, marks_of, put_back
 from freshline.delta.log import commits
@@ -174,6 +175,13 @@ class ReportState:
         staged.commit(self._metadata(name, batch, staged.rows, elapsed_s()))
         failpoint("report.after_partial")
         return staged.rows
+
+    def columns(self, partial: str) -> StructType | None:
+        """Of a partial's rows on disk; None: nothing is there."""
+        version = max((commit.version for commit in commits(self.path(partial))), default=None)
+        if version is None:
+            return None
+        return at_version(self.session, self.path(partial), version).drop(BATCH).schema
 
     def rows(self, partial: str, base: int) -> DataFrame:
         """The rows of all batches from ``base`` on; several for a group."""
