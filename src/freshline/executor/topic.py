@@ -23,7 +23,8 @@ class PartitionLook:
         newest_offset, newest_s: Offset and timestamp of the record with the greatest
             timestamp; None where there is no record, or the broker cannot tell.
         held_s: The timestamp of the first record that an open transaction holds back, its own or
-            one behind it; None where there is none, or it is read too.
+            one behind it, or an older one of the partition where that could not be read in time;
+            None where there is none, or it is read too.
     """
 
     earliest: int
@@ -81,6 +82,14 @@ class Topic(Protocol):
 
     def offsets_since(self, at_s: float, look: TopicLook) -> dict[int, int]:
         """Of each partition the first offset whose timestamp is at least ``at_s``, or its end.
+
+        Raises:
+            PlatformError: As for ``look``.
+        """
+        ...
+
+    def oldest_s(self, look: TopicLook) -> float | None:
+        """The least timestamp among the first records of the partitions; None without records.
 
         Raises:
             PlatformError: As for ``look``.

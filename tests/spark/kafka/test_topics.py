@@ -85,6 +85,57 @@ def test_a_table_is_no_fresher_than_what_an_open_transaction_holds_back(shop):
     assert shop.ids() == [0, 1, 2, 3, 100]
 
 
+def test_what_open_transactions_hold_back_is_read_in_a_poll(shop, spark, monkeypatch):
+    """Of each partition the first record, and of one that is not read in time an older one."""
+    shop.broker.make_topic(shop.topic, 8)
+    for partition in range(8):
+        shop.send(1, partition=partition)
+    producer = shop.broker.producer(transactional_id=shop.topic)
+    producer.init_transactions()
+    shop.declare()
+    polls: list[object] = []
+    topic = JvmTopic(spark, load_project(shop.root).feeds["orders_feed"])
+    made = topic._new_consumer
+    monkeypatch.setattr(topic, "_new_consumer", lambda more: Counted(made(more), polls))
+    look = topic.look()
+    assert {each.held_s for each in look.partitions.values()} == {None}
+    for first in (8, 32):
+        producer.begin_transaction()
+        for partition in range(8):
+            for _ in range(3):
+                shop.put(producer, json.dumps({"id": shop.next_id}), partition)
+                shop.next_id += 1
+        producer.flush()
+        look = topic.look()
+        held = [look.partitions[p].held_s for p in range(8)]
+        assert held == [BASE_S + first + 3 * p for p in range(8)]
+        if first == 8:
+            producer.commit_transaction()
+    assert len(polls) <= 6
+    assert topic.oldest_s(look) == BASE_S
+    late = JvmTopic(spark, load_project(shop.root).feeds["orders_feed"])
+    monkeypatch.setattr(late, "_first_stamps", lambda asked: {p: BASE_S for p in asked if p == 3})
+    look = late.look()
+    held = [look.partitions[p].held_s for p in range(8)]
+    assert held == [BASE_S + (p if p != 3 else 0) for p in range(8)]
+    producer.commit_transaction()
+
+
+class Counted:
+    """A consumer whose polls are counted."""
+
+    def __init__(self, consumer, polls):
+        self._consumer = consumer
+        self._polls = polls
+
+    def poll(self, wait):
+        self._polls.append(wait)
+        return self._consumer.poll(wait)
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
+
+
 def test_compacted_records_leave_gaps(shop):
     settings = {"cleanup_policy": "compact", "segment_ms": "100", "max_compaction_lag_ms": "100"}
     shop.broker.make_topic(shop.topic, 1, min_cleanable_dirty_ratio="0.001", **settings)

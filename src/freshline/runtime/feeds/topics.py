@@ -295,9 +295,12 @@ class TopicListing:
         known_s = self._newest_s
         if known_s is None:
             known_s = next((each for each in stamps if each is not None), None)
-        # What an open transaction holds back comes later, and may be older than all of this.
+        # What an open transaction holds back comes later, and may be older than all of this:
+        # nothing newer is claimed, except what was before.
         held_s = [each.held_s for each in look.partitions.values() if each.held_s is not None]
         most_s = min(held_s, default=math.inf) - _BEFORE_S
+        if self._newest_s is not None:
+            most_s = max(most_s, self._newest_s)
         if pieces and self._capped_s is not None:
             stamps[-1] = max(each for each in (stamps[-1], self._capped_s) if each is not None)
         for piece, stamp_s in zip(pieces, stamps, strict=True):

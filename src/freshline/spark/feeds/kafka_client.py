@@ -22,6 +22,7 @@ from freshline.spark.engine.jvm import named
 _ADMIN = "org.apache.kafka.clients.admin"
 _PATIENCE_MS = 10_000
 _POLL_MS = 2_000
+_PEEK_MS = 1_000
 _PEEKED_BYTES = 65_536
 _STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
@@ -70,7 +71,10 @@ class JvmTopic:
         self._peeking: Any = None
         """A consumer that reads what open transactions hold back."""
         self._held: dict[tuple[str, int], tuple[int, float]] = {}
-        """Of each partition that has such: its end, and the timestamp of the record there."""
+        """Of each partition that had such: its end, and the timestamp of the record there.
+
+        Where that could not be read, the end is -1 and the timestamp the partition's oldest.
+        """
         self._lock = threading.RLock()
         self._newest: dict[tuple[str, int], tuple[int, int | None, float | None]] = {}
         self._tells_newest = True
@@ -98,6 +102,16 @@ class JvmTopic:
             partition: found[partition][0] if found[partition][0] >= 0 else each.end
             for partition, each in look.partitions.items()
         }
+
+    def oldest_s(self, look: TopicLook) -> float | None:
+        """The least timestamp among the first records of the partitions; None without records.
+
+        Raises:
+            PlatformError: The brokers do not answer, or refuse.
+        """
+        with self._lock:
+            oldest = self._asked(lambda: self._listed_oldest(list(look.partitions)))
+        return min(oldest.values(), default=None)
 
     def last_record_s(self, partition: int, start: int, to: int) -> float | None:
         """The timestamp of the last record before ``to``; None where none stands near it.
@@ -161,17 +175,33 @@ class JvmTopic:
         written: Mapping[int, tuple[int, int]],
         ends: Mapping[int, tuple[int, int]],
     ) -> dict[int, float]:
-        """The timestamp of the first record that cannot be read yet, where there is one."""
+        """The timestamp of the first record that cannot be read yet, where there is one.
+
+        Where it is not read in time, an older one: of the record at which the partition ended
+        before, else of its first one. What is held back is not older than these.
+        """
         held = {
-            (topic_id, partition): ends[partition][0]
+            partition: ends[partition][0]
             for partition, (end, _) in written.items()
             if end > ends[partition][0]
         }
-        self._held = {key: known for key, known in self._held.items() if held.get(key) == known[0]}
-        asked = {key[1]: end for key, end in held.items() if key not in self._held}
-        for partition, at_s in self._first_stamps(asked).items() if asked else ():
-            self._held[topic_id, partition] = (asked[partition], at_s)
-        return {key[1]: at_s for key, (_, at_s) in self._held.items()}
+        known = {key[1]: each for key, each in self._held.items() if key[0] == topic_id}
+        asked = {p: end for p, end in held.items() if p not in known or known[p][0] != end}
+        if asked:
+            found = self._first_stamps(asked)
+            known |= {partition: (asked[partition], at_s) for partition, at_s in found.items()}
+        untold = [partition for partition in held if partition not in known]
+        if untold:
+            oldest = self._listed_oldest(untold)
+            known |= {partition: (-1, at_s) for partition, at_s in oldest.items()}
+        self._held = {(topic_id, partition): each for partition, each in known.items()}
+        return {partition: known[partition][1] for partition in held if partition in known}
+
+    def _listed_oldest(self, partitions: list[int]) -> dict[int, float]:
+        """The timestamp of each partition's first record that has one, readable or not."""
+        spec = self._class(f"{_ADMIN}.OffsetSpec.forTimestamp")(0)
+        found = self._listed(dict.fromkeys(partitions, spec), READ_UNCOMMITTED)
+        return {p: stamp_ms / 1000.0 for p, (_, stamp_ms) in found.items() if stamp_ms >= 0}
 
     def _listed_newest(self, partitions: list[int]) -> dict[int, tuple[int, int]]:
         """Offset and timestamp of the newest record; nothing from brokers older than 3.0."""
@@ -235,29 +265,36 @@ class JvmTopic:
         return None
 
     def _first_stamps(self, offsets: Mapping[int, int]) -> dict[int, float]:
-        """The timestamp of the first record of each partition from an offset on."""
+        """The timestamp of the first record of each partition from an offset on.
+
+        One poll takes whatever the brokers have sent. A look waits for a moment only: partitions
+        that are not answered by then are left out, as are records without a timestamp.
+        """
         if self._peeking is None:
             self._peeking = self._new_consumer(
                 {
                     "isolation.level": READ_UNCOMMITTED,
-                    "max.poll.records": "1",
+                    "max.poll.records": "100000",
                     "max.partition.fetch.bytes": str(_PEEKED_BYTES),
+                    "fetch.max.wait.ms": "100",
                 }
             )
-        keys = {partition: self._partition(partition) for partition in offsets}
-        self._peeking.assign(list(keys.values()))
+        end_s = time.monotonic() + _PEEK_MS / 1000.0
+        waiting = {partition: self._partition(partition) for partition in offsets}
+        self._peeking.assign(list(waiting.values()))
+        self._peeking.resume(list(waiting.values()))  # what stays assigned stays paused
         for partition, offset in offsets.items():
-            self._peeking.seek(keys[partition], offset)
-        wait = self._class("java.time.Duration.ofMillis")(_POLL_MS)
+            self._peeking.seek(waiting[partition], offset)
         found: dict[int, float] = {}
-        end_s = time.monotonic() + _POLL_MS / 1000.0
-        while len(found) < len(keys) and time.monotonic() < end_s:
-            records = self._peeking.poll(wait).iterator()
-            while records.hasNext():
-                record = records.next()
-                partition = int(record.partition())
-                found[partition] = int(record.timestamp()) / 1000.0
-                self._peeking.pause([keys[partition]])
+        while waiting and (left_ms := int((end_s - time.monotonic()) * 1000)) > 0:
+            polled = self._peeking.poll(self._class("java.time.Duration.ofMillis")(left_ms))
+            if polled.isEmpty():
+                continue
+            answered = {p: polled.records(key) for p, key in waiting.items()}
+            answered = {p: records for p, records in answered.items() if not records.isEmpty()}
+            for partition, records in answered.items():
+                found[partition] = int(records.get(0).timestamp()) / 1000.0
+            self._peeking.pause([waiting.pop(partition) for partition in answered])
         return {partition: at_s for partition, at_s in found.items() if at_s >= 0}
 
     def _new_consumer(self, more: Mapping[str, str]) -> Any:

@@ -319,6 +319,17 @@ def test_what_an_open_transaction_holds_back_is_not_claimed():
     assert told(looked.news(NOW_S)) == [("A/0:5-6", 5.0)]
 
 
+def test_what_is_held_back_takes_no_claim_away():
+    """Which record it is could not be read in time: an old one of its partition stands for it."""
+    topic = Scripted(2, 9)
+    looked = listing(topic, ["A/0:0-2,1:0-5"], newest_s=4.0)
+    held = {0: PartitionLook(0, 2, held_s=0.0), 1: PartitionLook(0, 9)}
+    topic.now = dataclasses.replace(topic.now, partitions=held)
+    assert told(looked.news(NOW_S)) == [("A/1:5-9", 4.0)]
+    topic.stands(p0=(0, 3), p1=(0, 9))
+    assert told(looked.news(NOW_S)) == [("A/0:2-3", 8.0)]
+
+
 def test_ranges_without_records_bring_no_freshness(monkeypatch):
     topic = Scripted(3)
     looked = listing(topic)
