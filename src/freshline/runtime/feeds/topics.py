@@ -291,10 +291,12 @@ class TopicListing:
         if from_the_first and all(stamp_s is None for stamp_s in stamps):
             return  # nothing but aborted transactions: the first record will tell a time
         # A range without records brings no freshness of its own: that of the one before it,
-        # or, at the very first, of the one behind it.
+        # or, at the very first, no later one than any record has.
         known_s = self._newest_s
-        if known_s is None:
-            known_s = next((each for each in stamps if each is not None), None)
+        told_s = [each for each in stamps if each is not None]
+        if known_s is None and told_s and stamps[0] is None:
+            oldest_s = self._topic.oldest_s(look)
+            known_s = min(told_s if oldest_s is None else [oldest_s, *told_s])
         # What an open transaction holds back comes later, and may be older than all of this:
         # nothing newer is claimed, except what was before.
         held_s = [each.held_s for each in look.partitions.values() if each.held_s is not None]

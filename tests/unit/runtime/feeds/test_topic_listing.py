@@ -31,6 +31,9 @@ class Scripted:
     def offsets_since(self, at_s, look):
         return {p: min(int(at_s), each.end) for p, each in look.partitions.items()}
 
+    def oldest_s(self, look):
+        return min(float(each.earliest) for each in look.partitions.values())
+
     def last_record_s(self, partition, start, to):
         return float(to - 1)
 
@@ -271,6 +274,9 @@ class Stamped(Scripted):
         super().__init__(*map(len, stamps))
         self.stamps = stamps
 
+    def oldest_s(self, look):
+        return min(each for two in self.stamps for each in two if each is not None)
+
     def last_record_s(self, partition, start, to):
         there = [each for each in self.stamps[partition][start:to] if each is not None]
         return there[-1] if there else None
@@ -279,6 +285,7 @@ class Stamped(Scripted):
 MINUTES = [60.0 * n for n in range(60)]
 
 
+@pytest.mark.parametrize("newest_s", [None, 0.0])
 @pytest.mark.parametrize(
     ("stamps", "known"),
     [
@@ -290,9 +297,11 @@ MINUTES = [60.0 * n for n in range(60)]
         ((MINUTES, [30.0 + each for each in MINUTES]), ["A/0:7-9,1:30-31", "A/0:30-33"]),
     ],
 )
-def test_a_slice_claims_no_time_of_which_a_later_one_has_records(monkeypatch, stamps, known):
+def test_a_slice_claims_no_time_of_which_a_later_one_has_records(
+    monkeypatch, stamps, known, newest_s
+):
     monkeypatch.setattr(topics, "MOST_OFFSETS", 30)
-    files = listing(Stamped(*stamps), known, newest_s=0.0).news(NOW_S).files
+    files = listing(Stamped(*stamps), known, newest_s=newest_s).news(NOW_S).files
     assert len(files) > 2
     for place, file in enumerate(files[:-1]):
         left = [
@@ -305,6 +314,15 @@ def test_a_slice_claims_no_time_of_which_a_later_one_has_records(monkeypatch, st
         assert file.timestamp_s <= min(left), file
     assert files[-1].timestamp_s == max(each for two in stamps for each in two if each is not None)
     assert [file.timestamp_s for file in files] == sorted(file.timestamp_s for file in files)
+
+
+def test_a_first_slice_with_nothing_but_marks_of_a_partition_claims_no_time_of_its_records(
+    monkeypatch,
+):
+    """The one behind it has the greatest time of all."""
+    monkeypatch.setattr(topics, "MOST_OFFSETS", 30)
+    news = listing(Stamped([3540.0] * 10, [None] * 35 + [60.0, 120.0])).news(NOW_S)
+    assert told(news) == [("A/0:0-5,1:0-19", 60.0), ("A/0:5-10,1:19-37", 3540.0)]
 
 
 def test_what_an_open_transaction_holds_back_is_not_claimed():
