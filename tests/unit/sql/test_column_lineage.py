@@ -78,6 +78,12 @@ def test_a_join_with_an_aggregate():
          " FROM orders UNION ALL SELECT id, NULL FROM customers)) u"), {
             "k": {"customers.id": "IDENTITY", "orders.id": "IDENTITY"},
         }),
+        (("SELECT id AS k, customer, at FROM orders UNION ALL"
+         " SELECT stack(1, id, 0, NULL) FROM customers"), {
+            "k": {"customers.id": "TRANSFORMATION", "orders.id": "IDENTITY"},
+            "customer": {"orders.customer": "IDENTITY"},
+            "at": {"orders.at": "IDENTITY"},
+        }),
         ("SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.id = b.customer", {
             "id": {"orders.id": "IDENTITY"},
             "other": {"orders.id": "IDENTITY"},

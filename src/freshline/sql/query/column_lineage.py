@@ -145,9 +145,9 @@ def _columns(query: exp.Expr) -> list[tuple[str, list[exp.Expr]]]:
         if query.args.get("by_name"):
             named = {name.lower(): items for name, items in right}
             return [(name, items + named.get(name.lower(), [])) for name, items in left]
-        return [
-            (name, items + below) for (name, items), (_, below) in zip(left, right, strict=False)
-        ]
+        # A generator in SELECT is one item of several columns, so that a side can seem shorter.
+        below = [items for _, items in right] + [[] for _ in left[len(right) :]]
+        return [(name, items + below[at]) for at, (name, items) in enumerate(left)]
     assert isinstance(query, exp.Select)
     return [(item.alias_or_name, [item]) for item in query.expressions]
 
