@@ -28,6 +28,8 @@ def finding(expression):
              "timestamp 'T08'", "timestamp 'today CET'", "timestamp 'yesterday+02:00'",
              "date 'tomorrow Japan'", "CAST(if(x > 1, y, '08:00') AS TIMESTAMP)",
              "CAST(CASE x WHEN 1 THEN '08:00' ELSE y END AS TIMESTAMP)",
+             "CAST(nullif('08:00', y) AS TIMESTAMP)", "CAST(array(y, '08:00')[x] AS TIMESTAMP)",
+             "CAST(CASE WHEN x = 1 THEN z ELSE '08:00' END AS TIMESTAMP)",
              "to_timestamp(map('a', '10:00')[x])", "coalesce(y, '08:00')::TIMESTAMP"],
         ),
         (
@@ -55,7 +57,10 @@ def finding(expression):
              "UNBOUNDED FOLLOWING)"), "'today CET'", "CAST('today sales' AS STRING)",
              "CAST(concat(y, ' 00:00:00') AS TIMESTAMP)", "date '2026-01-01'",
              "CAST(replace(y, '24:00', '00:00') AS TIMESTAMP)",
-             "CAST(CASE WHEN y = '08:00' THEN z END AS TIMESTAMP)"],
+             "CAST(CASE WHEN y = '08:00' THEN z END AS TIMESTAMP)",
+             "CAST(nullif(y, '00:00:00') AS TIMESTAMP)", "CAST(y['08:00'] AS TIMESTAMP)",
+             "CAST(CASE y WHEN '08:00' THEN z ELSE x END AS TIMESTAMP)",
+             "CAST(map('08:00', y)[x] AS TIMESTAMP)"],
         ),
     ],
 )  # fmt: skip

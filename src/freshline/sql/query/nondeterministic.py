@@ -87,20 +87,20 @@ _SPECIAL = re.compile(
 """A text that Spark takes for a day of now where it stands for a time, whatever zone is behind."""
 _TIME_OF_DAY = re.compile(r"[\s\x00-\x1f]*(T\d|\d{1,2}:)")
 """A text without a date, which Spark takes for a time of today."""
-_PASSING = (
-    exp.Array,
-    exp.Bracket,
-    exp.Case,
-    exp.Coalesce,
-    exp.Greatest,
-    exp.If,
-    exp.Least,
-    exp.Map,
-    exp.Nullif,
-    exp.Paren,
-    exp.VarMap,
-)
-"""What can have one of its operands as its value."""
+_PASSING: dict[type, tuple[str, ...]] = {
+    exp.Array: ("expressions",),
+    exp.Bracket: ("this",),
+    exp.Case: ("ifs", "default"),
+    exp.Coalesce: ("this", "expressions"),
+    exp.Greatest: ("this", "expressions"),
+    exp.If: ("true", "false"),
+    exp.Least: ("this", "expressions"),
+    exp.Map: ("values",),
+    exp.Nullif: ("this",),
+    exp.Paren: ("this",),
+    exp.VarMap: ("values",),
+}
+"""Where the operands stand of which one can be the value."""
 _MOMENTS = (
     exp.DataType.Type.TIMESTAMP,
     exp.DataType.Type.TIMESTAMPTZ,
@@ -219,9 +219,14 @@ def _clock(node: exp.Expr) -> Reason | None:
 
 def _texts(value: exp.Expr) -> Iterator[str]:
     """The literal texts that a value can be: itself, or those among which it chooses."""
-    for node in value.walk(prune=lambda each: not isinstance(each, _PASSING)):
+    found: list[object] = [value]
+    for node in found:
         if isinstance(node, exp.Literal) and node.is_string:
             yield node.name
+        elif isinstance(node, exp.Expr):
+            for name in _PASSING.get(type(node), ()):
+                held = node.args.get(name)
+                found += held if isinstance(held, list) else [held]
 
 
 def _chance(node: exp.Expr) -> Reason | None:
