@@ -131,6 +131,9 @@ QUERIES_OF_TODAY = (
     "WITH s AS (SELECT *, '08:00' AS o FROM e) SELECT nvl(nullif(at, at), o) AS v FROM s",
     "SELECT CAST(o AS TIMESTAMP) AS v FROM (SELECT d AS o FROM e UNION ALL SELECT '08:00' FROM e)",
     "SELECT CAST(o AS TIMESTAMP) AS v FROM e JOIN (VALUES ('a', '10:00')) x (shop, o) USING (shop)",
+    "SELECT CAST(o AS TIMESTAMP) AS v FROM e, (VALUES (NULL, '1'), ('08:00', '2')) x (o, p)",
+    "WITH x AS (VALUES ('a', '8:')) SELECT CAST(x.col2 || '00' AS TIMESTAMP) AS v FROM e, x, x y",
+    "SELECT (SELECT max(CAST(o AS TIMESTAMP)) FROM VALUES ('08:00') x (o)) AS v FROM e",
     "SELECT CAST(o AS TIMESTAMP) AS v FROM e LATERAL VIEW explode(array(t, '08:00')) x AS o",
     "SELECT CAST(o AS TIMESTAMP) AS v FROM (SELECT max(if(h = 7, '10:00', '08:00')) AS o FROM e)",
 )
@@ -138,6 +141,16 @@ QUERIES_OF_TODAY = (
 QUERIES_OF_THEIR_DATE = (
     "WITH s AS (SELECT *, '08:30' AS o FROM e) SELECT at AS v FROM s WHERE substr(t, 12) < o",
     "SELECT CAST(concat(d, ' ', o) AS TIMESTAMP) AS v FROM (SELECT d, '08:00' AS o FROM e)",
+    (
+        "SELECT at AS v FROM e JOIN (VALUES ('promo', '2020-01-01 00:00:00', '2020-02-01 00:00'))"
+        " p (name, starts, ends) ON e.at >= p.starts AND e.at < p.ends"
+    ),
+    "SELECT CAST(o AS TIMESTAMP) AS v FROM e, (VALUES ('08:00', NULL), ('9:', '2020')) x (p, o)",
+    (
+        "WITH x AS (VALUES ('2020-01-01')) SELECT CAST(x.col1 || ' 08:00' AS TIMESTAMP) AS v"
+        " FROM e, x, x y"
+    ),
+    "SELECT (SELECT max(CAST(o AS TIMESTAMP)) FROM VALUES ('2020-01-01') x (o)) AS v FROM e",
     "SELECT at AS v FROM e JOIN (VALUES ('a', '10:00')) AS x (shop, o) ON substr(t, 12) < o",
 )
 

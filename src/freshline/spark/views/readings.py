@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.jvm import activate, java_frame
+from freshline.spark.engine.jvm import activate, elements, java_frame
 from freshline.spark.views.asked import Asks
 from freshline.spark.views.verify import alike, with_partials, written_back
 from freshline.sql.query.normal import normalise
@@ -25,6 +26,9 @@ from freshline.sql.readings.trees import Tree, parsed
 from freshline.sql.strategy import READINGS_DIFFER
 from freshline.sql.text.tokens import tokens
 from freshline.sql.text.written import for_spark
+
+_MOST_VALUES = 1000
+"""Of so many constants the texts are asked of Spark, a few calls for each."""
 
 
 def confirmed(session: Asks, query: str, sources: Sequence[Source], plan: ViewPlan) -> ViewPlan:
@@ -132,4 +136,25 @@ def spark_plan(session: Asks, query: str) -> Tree:
 def analysed_tree(frame: DataFrame) -> Tree:
     """Spark's analysed plan of a frame, as it is read."""
     activate(frame.sparkSession)  # times in the plan are written by the active session's clock
-    return simplified(parsed(java_frame(frame).queryExecution().analyzed().toJSON()))
+    plan = java_frame(frame).queryExecution().analyzed()
+    text = plan.toJSON()
+    return simplified(parsed(text, _texts_of_values(plan) if ".LocalRelation" in text else {}))
+
+
+def _texts_of_values(plan: Any) -> dict[int, list[str]]:
+    """By number of a column of VALUES: its texts, without NULLs. Large ones are left out."""
+    found: dict[int, list[str]] = {}
+    for each in (plan, *elements(plan.subqueriesAll())):
+        for leaf in elements(each.collectLeaves()):
+            if leaf.getClass().getSimpleName() != "LocalRelation":
+                continue
+            columns, data = list(elements(leaf.output())), leaf.data()
+            if data.size() * len(columns) > _MOST_VALUES:
+                continue
+            rows = list(elements(data))
+            for at, column in enumerate(columns):
+                if column.dataType().typeName().startswith("string"):
+                    values = [row.getUTF8String(at) for row in rows]
+                    texts = {value.toString() for value in values if value is not None}
+                    found[column.exprId().id()] = sorted(texts)
+    return found

@@ -16,9 +16,10 @@ from freshline.sql.readings.conditions import conjuncts
 from freshline.sql.readings.plans import output
 from freshline.sql.readings.trees import Tree
 
-_UNTOLD = frozenset({"exprId", "name", "aggregateExpressions"})
+_UNTOLD = frozenset({"exprId", "name", "aggregateExpressions", "data"})
 """Names, since a struct's field is told by its place; and the list of aggregates, each of which is
-told where it is used. Spark adds aggregates to it that only a window above needs."""
+told where it is used. Spark adds aggregates to it that only a window above needs. Of the rows of
+VALUES not all are known."""
 _COMPARING_ROWS = ("Union", "Except", "Intersect", "Distinct", "Deduplicate")
 
 

@@ -49,7 +49,6 @@ _ENOUGH = 12
 _MANY = 1000
 """Beginnings of one text; of more nothing is said but that there may be a time of day."""
 _TIME = "00:00"
-_A_TIME = Tree("Literal", (), {"dataType": "string", "value": _TIME})
 _NO_TEXTS = frozenset(
     """
     boolean byte date double float integer interval long short timestamp timestamp_ntz void
@@ -215,9 +214,11 @@ class _Texts:
             elif node.kind == "Generate" and (generator := node.tree("generator")) is not None:
                 for column in node.trees("generatorOutput"):
                     self._add(column, generator)
-            elif node.kind == "LocalRelation":  # Spark's JSON does not tell the texts of VALUES
-                for column in output(node):
-                    self._add(column, _A_TIME)
+            elif node.kind == "LocalRelation":
+                for column, texts in zip(output(node), node.fields["data"], strict=True):
+                    for text in [_TIME] if texts is None else texts:
+                        made = {"dataType": "string", "value": text}
+                        self._add(column, Tree("Literal", (), made))
 
     def of(self, tree: Tree) -> frozenset[str]:
         """The beginnings of all texts that an expression can make; of what is none, a number."""

@@ -7,7 +7,7 @@ a field of a node is a tree, a list of trees, or a plain value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -82,13 +82,25 @@ def _trees_in(value: object) -> Iterator[Tree]:
             yield from _trees_in(each)
 
 
-def parsed(text: str) -> Tree:
+def parsed(text: str, texts: Mapping[int, Sequence[str]] | None = None) -> Tree:
     """The tree that Spark wrote as JSON.
+
+    Args:
+        text: The JSON.
+        texts: By number of a column of VALUES: its texts, which are not in the JSON. A relation
+            of constants has them as its ``data``, by column; None: they are not known.
 
     Raises:
         ValueError: It is not a tree as Spark writes them.
     """
-    return _tree(iter(json.loads(text)))
+    known = texts or {}
+
+    def told(node: dict[str, Any]) -> dict[str, Any]:
+        if str(node.get("class", "")).endswith(".LocalRelation"):
+            node["data"] = [known.get(int(column[0]["exprId"]["id"])) for column in node["output"]]
+        return node
+
+    return _tree(iter(json.loads(text, object_hook=told)))
 
 
 def _tree(nodes: Iterator[Mapping[str, Any]]) -> Tree:
