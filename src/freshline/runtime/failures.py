@@ -19,8 +19,9 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.records import FeedFile, UnreadableFilesError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.pending import PendingFiles, file_of
-from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.journal.writer import Ledger, forget_failure
 from freshline.runtime.observer import Level
+from freshline.runtime.requests.backfills import note_ended
 from freshline.runtime.tracks import Outcome
 
 _INFINITY = float("inf")
@@ -128,14 +129,19 @@ class FailureHandling:
             failed = UpdateFailed(table, now_s, gives_up=bool(loaded))
             if loaded:
                 self._ledger.full_asked(table, still=False)
+            else:  # where all of them vanished, nothing follows
+                forget_failure(self._ledger.journal, table)
             return [failed, FilesWithdrawn(table, names)], now_s
         failures = self._failures.get(table, 0) + 1
         self._failures[table] = failures
         retry_s = now_s + self._backoff.delay_s(failures)
         self._journal_failure(outcome, one_line(error), now_s, retry_s)
-        gives_up = is_backfill and failures >= self._backoff.attempts
-        if gives_up:
+        range_s = outcome.command.backfill
+        gives_up = range_s is not None and failures >= self._backoff.attempts
+        if range_s is not None and gives_up:
             self._failures.pop(table)
+            note_ended(self._ledger.journal, table, range_s, "given up", now_s)
+            forget_failure(self._ledger.journal, table)
             self._hears.notice(
                 f"{table}: the backfill is given up after {failures} attempts",
                 level="error", table=table,
@@ -168,6 +174,9 @@ class FailureHandling:
             self._pending.put_back(table, file)
             events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
         self._failures.pop(table, None)
+        running, has_news = scheduler.table(table).running, scheduler.table(table).has_news
+        if not has_news and (running is None or running.command.upkeep):
+            forget_failure(journal, table)
         if not scheduler.table(table).paused:
             events.append(TableResumed(table))
         return events, len(rows)

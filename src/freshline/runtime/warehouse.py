@@ -28,7 +28,6 @@ from freshline.core.events import (
     PeriodLearned,
     RefreshRequested,
     TrackReserved,
-    UpdateFailed,
 )
 from freshline.core.scheduler import Scheduler
 from freshline.executor.records import Executor
@@ -486,10 +485,6 @@ class Warehouse:
             events, retry_s = self._failures.failed(outcome, self._now_s, self._listening.forget)
             self._journal.flush()  # a reload that follows at once reads there what to leave out
         self._observer.ended(outcome, max(0.0, retry_s - self._now_s))
-        if outcome.command.backfill is not None and any(
-            isinstance(event, UpdateFailed) and event.gives_up for event in events
-        ):
-            note_ended(self._journal, table, outcome.command.backfill, "given up", self._now_s)
         return events
 
     def _is_idle(self) -> bool:

@@ -408,6 +408,8 @@ def test_a_backfill_that_always_fails_is_given_up(shop):
     shop.run_until_idle()
     assert "notice orders: the backfill is given up after 3 attempts" in shop.recorder.lines
     assert shop.journal_rows("SELECT state FROM backfills") == [{"state": "given up"}]
+    (row,) = shop.journal_rows("SELECT failures, error, retry_s FROM tables WHERE name='orders'")
+    assert row == {"failures": 0, "error": None, "retry_s": None}  # nothing would ever clear it
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 from freshline.core.commands import StartUpdate
 from freshline.core.events import Event
 from freshline.core.model import Table
+from freshline.delta.standing import CODES
 from freshline.executor.records import FeedFile, UpdateResult
 from freshline.runtime.journal.codec import encoded
 from freshline.runtime.journal.store import Journal, Row
@@ -28,6 +29,22 @@ def accept_changes(journal: Journal, table: str) -> None:
         (table,),
     )
     journal.write("DELETE FROM changed_files WHERE table_name=?", (table,))
+
+
+def forget_failure(journal: Journal, table: str) -> None:
+    """A table's failure, after which nothing is to be tried again, is not reported any more.
+
+    It is where files or a backfill wait, or where somebody has to choose what becomes of the
+    table. The caller flushes.
+    """
+    journal.write(
+        "UPDATE tables SET failures=0, error=NULL, retry_s=NULL WHERE name=?1"
+        + "".join(f" AND coalesce(error, '') NOT LIKE '[{code}]%'" for code in CODES)
+        + " AND NOT EXISTS (SELECT 1 FROM files WHERE table_name=?1"
+        " AND state IN ('pending','retrying','quarantined'))"
+        " AND NOT EXISTS (SELECT 1 FROM backfills WHERE table_name=?1 AND state='waiting')",
+        (table,),
+    )
 
 
 class Ledger:

@@ -26,7 +26,7 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import accept
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.journal.writer import Ledger, forget_failure
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.reports.requests import SUBMIT, WITHDRAW, not_open, submit
 from freshline.runtime.requests.backfills import backfill_look, note_backfill, range_of
@@ -308,6 +308,7 @@ def carry_out_offline(
             " WHERE table_name=? AND state IN ('quarantined','retrying')",
             (name,),
         )
+        forget_failure(journal, name)
         files = "1 file is" if len(rows) == 1 else f"{len(rows)} files are"
         message = f"{name}: {files} tried again at the next start"
     at_s = journal.ask(now_s, kind, name)

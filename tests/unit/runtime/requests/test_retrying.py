@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import closing
 
@@ -69,3 +70,47 @@ def test_a_file_that_vanished_and_comes_again_stands_for_its_new_time(tmp_path):
         journal.flush()
         (row,) = journal.rows("SELECT timestamp_s, arrived_s FROM files")
     assert tuple(row) == (50.0, 700.0)
+
+
+def reported(shop):
+    (row,) = shop.journal_rows("SELECT failures, error, retry_s FROM tables WHERE name='orders'")
+    return tuple(row.values())
+
+
+@pytest.mark.parametrize("offline", [True, False])
+@pytest.mark.parametrize("error", ["no room", "[table-changed] rows were deleted"])
+def test_a_retry_of_a_failure_that_nothing_follows_ends_its_report(tmp_path, error, offline):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    failed = (3, error, 9.0)
+    stays = failed if error.startswith("[") else (0, None, None)
+
+    def fail(journal):
+        journal.write("UPDATE tables SET failures=?, error=?, retry_s=?", failed)
+        assert journal.flush()
+
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        if offline:
+            fail(journal)
+            carry_out_offline(journal, "retry", "orders", time.time())
+        else:
+            with LiveRun(shop):
+                shop.recorder.wait_for("ready", 2)
+                fail(journal)
+                assert shop.ask("retry", "orders")["ok"]
+    assert reported(shop) == stays
+
+
+def test_a_failure_whose_files_all_vanished_is_not_reported_any_more(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        shop.recorder.wait_for("done orders")
+        shop.executor.gates["orders"] = threading.Event()
+        name = shop.file("orders", 2, [2])
+        shop.recorder.wait_for("start orders", 2)
+        (shop.root / "feed" / "orders" / name).unlink()
+        shop.executor.gates["orders"].set()
+        shop.recorder.wait_for(f"notice orders: the file {name} vanished before it was loaded")
+        eventually(lambda: reported(shop) == (0, None, None))
