@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from freshline.core.errors import PlatformError
@@ -19,6 +19,15 @@ from freshline.times import brief_s
 
 PATIENCE_S = 5.0
 """A storage at a URI may take so long to answer: who asks for a status waits for it."""
+
+_FIRST_PATIENCE_S = 20.0
+"""So long waits whoever this process has told nothing yet, such as a command that asks once."""
+
+_LASTS_S = 10.0
+"""What a slow look found is told for so long, and not looked for again."""
+
+_GIVEN_UP_S = 90.0
+"""A look that goes on for longer hangs: another one is begun."""
 
 Found = dict[str, tuple[WrongView, bool]]
 """What was found wrong, and whether the view was computed again since, by view."""
@@ -56,10 +65,15 @@ def wrong_views(project: Project) -> WrongViews:
         with _lock:
             told = _told.get(place, {})
         return WrongViews({name: told[name] for name in names if name in told}, error.render())
+    _note(place, names, found)
+    return WrongViews(found)
+
+
+def _note(place: str, names: Collection[str], found: Found) -> None:
+    """Keep what a storage told of tables."""
     with _lock:
         others = {name: each for name, each in _told.get(place, {}).items() if name not in names}
         _told[place] = others | found
-    return WrongViews(found)
 
 
 def _found(project: Project) -> Found:
@@ -77,19 +91,22 @@ def _looked(project: Project, names: list[str]) -> Found:
     key = (project.own_path, *names)
     with _lock:
         look = _looks.get(key)
-        if look is None or look.has_ended:
-            look = _looks[key] = _Look(project)
-    return look.found()
+        patience_s = PATIENCE_S if project.own_path in _told or look else _FIRST_PATIENCE_S
+        if look is None or look.is_over:
+            look = _looks[key] = _Look(project, names)
+    return look.found(patience_s)
 
 
 class _Look:
     """A look at a storage, in a thread of its own."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, names: Collection[str]) -> None:
         self._project = project
+        self._names = names
         self._began_s = time.monotonic()
         self._found: Found = {}
         self._error: Exception | None = None
+        self._ended_s = 0.0
         self._thread = threading.Thread(target=self._work, name="wrong-views", daemon=True)
         self._thread.start()
 
@@ -98,13 +115,28 @@ class _Look:
         """Whether the storage has answered, or is given up."""
         return not self._thread.is_alive()
 
-    def found(self) -> Found:
+    @property
+    def is_over(self) -> bool:
+        """Whether another look is to be made: it hangs, or what it found is old.
+
+        What was found at once is old at once. What nobody had the patience for is still told.
+        """
+        now_s = time.monotonic()
+        if not self.has_ended:
+            return now_s - self._began_s > _GIVEN_UP_S
+        is_slow = self._ended_s - self._began_s > PATIENCE_S
+        return not is_slow or now_s - self._ended_s > _LASTS_S
+
+    def found(self, patience_s: float) -> Found:
         """What it found.
+
+        Args:
+            patience_s: It may take so long since it began.
 
         Raises:
             PlatformError: The storage does not answer, or not yet.
         """
-        self._thread.join(max(0.0, self._began_s + PATIENCE_S - time.monotonic()))
+        self._thread.join(max(0.0, self._began_s + patience_s - time.monotonic()))
         if not self.has_ended:
             waited = brief_s(time.monotonic() - self._began_s)
             raise PlatformError(
@@ -120,8 +152,10 @@ class _Look:
     def _work(self) -> None:
         try:
             self._found = _found(self._project)
+            _note(self._project.own_path, self._names, self._found)
         except Exception as error:  # noqa: BLE001 - raised for whoever asks
             self._error = error
+        self._ended_s = time.monotonic()
 
 
 def objection(project: Project, table: TableDef) -> str | None:

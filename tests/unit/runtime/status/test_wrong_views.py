@@ -96,6 +96,7 @@ def test_a_storage_at_a_uri_that_hangs_holds_nobody_up_for_longer_than_its_patie
 
     monkeypatch.setattr(trusted, "local_log", lambda _: None)  # as of a URI
     monkeypatch.setattr(trusted, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(trusted, "_FIRST_PATIENCE_S", 0.2)
     monkeypatch.setattr(trusted, "distrusted_views", views)
     found_wrong(shop.project, "total")
     began_s = time.monotonic()
@@ -107,6 +108,52 @@ def test_a_storage_at_a_uri_that_hangs_holds_nobody_up_for_longer_than_its_patie
     monkeypatch.setattr(trusted, "PATIENCE_S", 30.0)
     eventually(lambda: set(wrong_views(shop.project).found) == {"total"})
     assert wrong_views(shop.project).unknown is None
+
+
+@pytest.fixture
+def looks(shop, monkeypatch):
+    """For how long the storage, as at a URI, hangs at each look; the last one for ever after."""
+    looks, hangs = [], [0.5]
+
+    def views(project):
+        looks.append(project)
+        time.sleep(hangs.pop(0) if len(hangs) > 1 else hangs[0])
+        return distrusted_views(project)
+
+    monkeypatch.setattr(trusted, "local_log", lambda _: None)
+    monkeypatch.setattr(trusted, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(trusted, "_FIRST_PATIENCE_S", 0.1)
+    monkeypatch.setattr(trusted, "distrusted_views", views)
+    found_wrong(shop.project, "total")
+    return looks, hangs
+
+
+def test_what_a_slow_storage_told_is_used_though_nobody_waited_for_it(shop, looks):
+    assert "has not answered" in (wrong_views(shop.project).unknown or "")
+    eventually(lambda: wrong_views(shop.project).unknown is None)
+    assert len(looks[0]) == 1
+    assert set(wrong_views(shop.project).found) == {"total"}
+    with pytest.MonkeyPatch.context() as later:
+        later.setattr(trusted, "_LASTS_S", 0.0)  # what was found then counts as told last
+        found = wrong_views(shop.project)
+    assert (set(found.found), len(looks[0])) == ({"total"}, 2)
+    assert "has not answered" in (found.unknown or "")
+
+
+def test_a_look_that_hangs_is_given_up_and_another_one_made(shop, looks, monkeypatch):
+    looks[1][:] = [20.0, 0.0]
+    assert "has not answered" in (wrong_views(shop.project).unknown or "")
+    assert "has not answered" in (wrong_views(shop.project).unknown or "")
+    monkeypatch.setattr(trusted, "_GIVEN_UP_S", 0.0)
+    monkeypatch.setattr(trusted, "PATIENCE_S", 30.0)
+    assert wrong_views(shop.project).unknown is None
+    assert len(looks[0]) == 2
+
+
+def test_who_asks_once_waits_for_longer(shop, looks, monkeypatch):
+    monkeypatch.setattr(trusted, "_FIRST_PATIENCE_S", 30.0)
+    assert wrong_views(shop.project).unknown is None
+    assert len(looks[0]) == 1
 
 
 def test_what_nobody_foresaw_is_raised_as_from_a_disk(shop, monkeypatch):
