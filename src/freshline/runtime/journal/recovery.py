@@ -124,12 +124,12 @@ def recover(
         for name in sorted(gone)
         if not rows[name]["dropped"]
     ]
-    if not (journal.flush() or journal.damage):
+    if not (journal.flush_patiently() or journal.damage):
         raise PlatformError(
             "journal",
             f"the journal {journal.path} cannot be written",
             rule="files that commits have loaded, and it does not know of, would be loaded again",
-            next_step="Check the disk, the room on it and the permissions.",
+            next_step="Check the disk, its room and permissions, and who else locks the journal.",
         )
     return found
 

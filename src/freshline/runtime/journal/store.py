@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ from freshline.private import private_file, private_folder
 from freshline.runtime.journal.damage import ERRORS, is_damage, is_damaged, move_aside
 
 _SCHEMA_VERSION = 1
+_HELD_S = 5.0
+"""For so long what is written waits for another process that holds the journal."""
+_PATIENCE_S = 10.0
+"""And for so long where it must be written."""
 _INCREMENTAL = 2
 """Of SQLite's ways to vacuum: pages are cut off when it is asked to."""
 
@@ -145,6 +150,7 @@ class Journal:
         self._check = check
         self._buffer: list[tuple[str, Sequence[Any]]] = []
         self.behind = False
+        self._is_held = False
         self.damage: Exception | None = None
         self.moved_aside: Path | None = None
         try:
@@ -158,7 +164,7 @@ class Journal:
             self._db = sqlite3.connect(
                 f"file:{_uri_path(path)}?mode={mode}",
                 uri=True,
-                timeout=5.0,
+                timeout=_HELD_S,
                 isolation_level=None,
                 check_same_thread=False,
             )
@@ -260,12 +266,21 @@ class Journal:
             if not (damaged or isinstance(error, sqlite3.OperationalError)):
                 raise
             self.behind = True
+            self._is_held = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             self.damage = error if damaged else None
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             return False
         self._buffer.clear()
         self.behind = False
+        return True
+
+    def flush_patiently(self) -> bool:
+        """The same, tried again for a while where another process holds the journal."""
+        end_s = time.monotonic() + _PATIENCE_S
+        while not self.flush():
+            if not self._is_held or time.monotonic() > end_s:
+                return False
         return True
 
     def _execute(self, sql: str, values: Sequence[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from freshline.core.errors import PlatformError
 from freshline.delta import log
 from freshline.delta.loaded import fold
 from freshline.delta.log_files import StoreLog
-from freshline.runtime.journal import recovery
+from freshline.runtime.journal import recovery, store
+from freshline.runtime.journal.mending import mend
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
@@ -190,3 +192,29 @@ def test_a_start_that_cannot_write_down_what_commits_have_loaded_is_refused(
             shop.run_until_idle()
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("orders") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("patience_s", [60.0, 0.0])
+def test_a_start_waits_for_a_while_for_another_process_that_holds_the_journal(
+    shop, monkeypatch, patience_s
+):
+    shop.file("orders", 3, [3])
+    other = sqlite3.connect(journal_path(shop.project), check_same_thread=False)
+    release = threading.Timer(1.0, other.rollback)
+
+    def held(*given):
+        other.execute("BEGIN IMMEDIATE")
+        release.start()
+        return mend(*given)
+
+    monkeypatch.setattr(store, "_HELD_S", 0.05)
+    monkeypatch.setattr(store, "_PATIENCE_S", patience_s)
+    monkeypatch.setattr(recovery, "mend", held)
+    if patience_s:
+        assert shop.run_until_idle() == 0
+        assert shop.executor.numbers("orders") == [1, 2, 3]
+    else:
+        with pytest.raises(PlatformError, match="who else locks the journal"):
+            shop.run_until_idle()
+    release.join()
+    other.close()
