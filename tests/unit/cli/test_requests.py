@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
+import time
 
 import pytest
 
@@ -68,6 +70,35 @@ def test_a_pause_beside_a_leader_on_another_machine_says_that_it_is_not_told(
     )
     (row,) = shop.journal_rows("SELECT paused FROM tables WHERE name='big'")
     assert row == {"paused": 1}
+
+
+def test_where_the_lease_cannot_be_read_a_pause_is_made_first_and_all_the_same(
+    freshline, shop, monkeypatch
+):
+    made, never = [], threading.Event()
+
+    def leader(_):
+        made.extend(shop.journal_rows("SELECT paused FROM tables WHERE name='big'"))
+        raise ValueError("no lease")
+
+    told = "big is paused; no warehouse is running here, so it takes effect at the next start\n"
+    monkeypatch.setattr(client, "leader", leader)
+    assert freshline("pause", "big").stdout == told
+    assert made == [{"paused": 1}]
+    monkeypatch.setattr(client, "leader", lambda _: never.wait(30.0))
+    monkeypatch.setattr(client, "_PATIENCE_S", 0.1)
+    began_s = time.monotonic()
+    assert freshline("pause", "big").stdout == told
+    assert time.monotonic() - began_s < 10.0
+    never.set()
+
+
+@pytest.mark.parametrize("kind", ["retry", "accept"])
+def test_what_does_not_tell_of_the_lease_does_not_ask_for_it(freshline, shop, monkeypatch, kind):
+    asked: list[object] = []
+    monkeypatch.setattr(client, "leader", asked.append)
+    assert freshline(kind, "orders").exit_code == 0
+    assert asked == []
 
 
 def test_a_damaged_journal_is_not_moved_aside_in_silence(freshline, shop):

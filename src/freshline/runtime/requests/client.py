@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
+from freshline.core.lease import Record
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.lease.leader import leader
-from freshline.runtime.requests.handler import Answer, accept_offline, carry_out_offline
+from freshline.runtime.requests.handler import (
+    PAUSES,
+    Answer,
+    accept_offline,
+    carry_out_offline,
+    paused_message,
+)
 
 _PATIENCE_S = 5.0
 _LOOK_S = 0.05
@@ -28,10 +36,22 @@ def running_process(project: Project) -> int | None:
 
 
 def no_run_here(project: Project) -> str:
-    """That no warehouse runs here; one that runs elsewhere hears of nothing that is asked here."""
-    record = leader(project)
+    """That no warehouse runs here; one that runs elsewhere hears of nothing that is asked here.
+
+    Asked for after what was to be done: a storage that hangs holds only the words up, for a while.
+    """
+    records: list[Record | None] = []
+
+    def ask_lease() -> None:
+        with suppress(Exception):  # then nobody knows; what was asked is done all the same
+            records.append(leader(project))
+
+    look = threading.Thread(target=ask_lease, name="leader", daemon=True)
+    look.start()
+    look.join(_PATIENCE_S)
+    record = records[0] if records else None
     if record is None:
-        return "no warehouse is running"
+        return "no warehouse is running" if records else "no warehouse is running here"
     who = f"process {record.holder.pid} on {record.holder.host}"
     return f"no warehouse is running here ({who} has the lease, and is not told)"
 
@@ -66,11 +86,15 @@ def _offline(project: Project, kind: str, names: Iterable[str]) -> dict[str, Ans
             "the process that ran this warehouse has just ended",
             next_step="Ask again.",
         )
-    why = no_run_here(project)
     with kept_journal(project) as journal:
         if kind == "accept":
             return {name: accept_offline(project, journal, name) for name in names}
-        return {name: carry_out_offline(journal, kind, name, time.time(), why) for name in names}
+        answers = {name: carry_out_offline(journal, kind, name, time.time()) for name in names}
+    if kind in PAUSES:
+        why = no_run_here(project)
+        for name, answer in answers.items():
+            answer["message"] = paused_message(kind, name, why)
+    return answers
 
 
 @contextmanager

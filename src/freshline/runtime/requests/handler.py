@@ -34,7 +34,7 @@ from freshline.runtime.requests.reloading import Look, reload_look
 
 Answer = dict[str, Any]
 
-_PAUSES = ("pause", "resume")
+PAUSES = ("pause", "resume")
 """Of these the last one holds."""
 
 _AT_ONCE_S = 0.05
@@ -101,12 +101,12 @@ class Requests:
 
         It came while a run was stopping, and where no run was alive somebody else was answered.
         """
-        if row["kind"] not in _PAUSES:
+        if row["kind"] not in PAUSES:
             return None
         for later in self._journal.rows(
             "SELECT kind, answer FROM requests WHERE id>? AND table_name=? AND kind IN (?,?)"
             " AND answer IS NOT NULL ORDER BY id DESC",
-            (row["id"], row["table_name"], *_PAUSES),
+            (row["id"], row["table_name"], *PAUSES),
         ):
             if json.loads(later["answer"])["ok"]:
                 told = f"{row['table_name']} was {later['kind']}d by a later request, which holds"
@@ -162,7 +162,7 @@ class Requests:
                 " others alone, or started before the table was written; ask again when it has"
                 " ended, or start it again",
             }
-        if kind in _PAUSES:
+        if kind in PAUSES:
             # Spark may still be starting, and the core hears of it once it is there.
             self._ledger.pause_asked(name, paused=kind == "pause")
             wanted = TablePaused(name) if kind == "pause" else TableResumed(name)
@@ -287,16 +287,19 @@ def accept_offline(project: Project, journal: Journal, name: str) -> Answer:
     return {"ok": True, "message": accepted_message(table, version)}
 
 
-def carry_out_offline(
-    journal: Journal, kind: str, name: str, now_s: float, why: str = "no warehouse is running"
-) -> Answer:
+def paused_message(kind: str, name: str, why: str) -> str:
+    """What somebody hears who paused or resumed a table while no warehouse runs here."""
+    return f"{name} is {kind}d; {why}, so it takes effect at the next start"
+
+
+def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> Answer:
     """Do what ``kind`` asks where no warehouse runs: it holds from the next start.
 
-    Only pause, resume and retry; a refresh needs Spark. ``why`` is told to who asks.
+    Only pause, resume and retry; a refresh needs Spark.
     """
-    if kind in _PAUSES:
+    if kind in PAUSES:
         journal.put("tables", {"name": name}, paused=int(kind == "pause"))
-        message = f"{name} is {kind}d; {why}, so it takes effect at the next start"
+        message = paused_message(kind, name, "no warehouse is running")
     else:
         rows = journal.rows(
             "SELECT name FROM files WHERE table_name=? AND state IN ('quarantined','retrying')",
