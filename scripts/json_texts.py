@@ -191,6 +191,8 @@ TEXTS: dict[str, dict[str, str]] = {
         "extra": "Rows that the query does not give.",
         "found": "When the audit found it.",
         "rebuilt": "Whether it was computed in full since.",
+        "trusted": "Whether `freshline retry` named the view before it was rebuilt: once it is,"
+        " it is maintained from changes again.",
         "evidence": "Folder with what was found.",
     },
     "_recovery_record": {

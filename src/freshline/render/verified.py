@@ -98,6 +98,7 @@ def wrong_record(wrong: WrongView, *, rebuilt: bool) -> dict[str, Any]:
         "extra": wrong.extra,
         "found": moment(wrong.found_s),
         "rebuilt": rebuilt,
+        "trusted": wrong.trusted,
         "evidence": wrong.evidence,
     }
 

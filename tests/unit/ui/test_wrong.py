@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from freshline.executor.distrust import trust_again
+from freshline.executor.distrust import distrusted_views, trust_again, trust_when_rebuilt
 from freshline.executor.explained import keep_explanation
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
@@ -43,6 +43,7 @@ def test_until_it_is_rebuilt_it_is_wrong_and_comes_first(shop, serve):
             "extra": 2,
             "found": "2001-09-09T01:46:40.000000Z",
             "rebuilt": False,
+            "trusted": False,
             "evidence": evidence,
             "rows": [
                 {"times": -1, "row": {"n": 2}, "text": '{"n": 2}'},
@@ -70,6 +71,14 @@ def test_rebuilt_it_is_as_others_are_and_what_was_wrong_stays_until_it_is_truste
     trust_again(shop.project, "big")
     with serve(shop.project) as ask:
         assert ask("/v1/tables/big").json["wrong"] is None
+
+
+def test_one_that_is_trusted_before_it_is_rebuilt_says_so(shop, serve):
+    found_wrong(shop.project, "big")
+    trust_when_rebuilt(shop.project, distrusted_views(shop.project)["big"])
+    with serve(shop.project) as ask:
+        found = ask("/v1/tables/big").json["wrong"]
+    assert (found["rebuilt"], found["trusted"]) == (False, True)
 
 
 def test_evidence_that_was_taken_away_leaves_the_rest(shop, serve):

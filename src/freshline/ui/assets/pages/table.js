@@ -121,7 +121,7 @@ function Wrong({ wrong }) {
   return html`<section class="note bad" role="alert" data-wrong=${wrong.version} data-rebuilt=${String(wrong.rebuilt)}>
     <p><b>≠ ${wrong.rebuilt ? "It was wrong" : "It is wrong"}:</b> version ${wrong.version}, made by ${wrong.strategy}, did not equal its query: ${plural(wrong.missing, "row")} missing, ${count(wrong.extra)} extra.
       An audit found it at ${clock(found, now())} UTC.</p>
-    <p>${wrong.rebuilt ? "It was rebuilt since." : "It is rebuilt next."} Until <code>freshline retry ${wrong.table}</code>, or until its query changes, it is computed in full.</p>
+    <p>${wrong.rebuilt ? "It was rebuilt since." : "It is rebuilt next."} ${wrong.trusted ? "Then it is maintained from changes again." : html`Until <code>freshline retry ${wrong.table}</code>, or until its query changes, it is computed in full.`}</p>
     <p>Evidence (query, plan, versions read, rows): <code>${wrong.evidence}</code></p>
     ${wrong.rows.length ? html`<details><summary>Some of the rows that differ</summary>${rows("Missing", shown(-1))}${rows("Extra", shown(1))}</details>` : null}
   </section>`;
