@@ -71,7 +71,7 @@ def test_people_are_told_what_the_numbers_assume(capsys):
     printed = capsys.readouterr().out
     head = printed.splitlines()[0]
     assert head.split() == ["table", "update", "share", "period", "in", "recovery", *LATE]
-    assert "as long as no update takes longer than 'update' says" in printed
+    assert "Under policy aus every bound holds as long as no update takes longer than" in printed
 
 
 def test_stretch_is_bounded_where_batenis_conditions_hold(tmp_path):
