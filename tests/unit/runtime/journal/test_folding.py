@@ -217,6 +217,9 @@ class Standing:
     def look(self):
         return self._look
 
+    def oldest_s(self, _look):
+        return 1.0
+
     def last_record_s(self, _partition, _start, _to):
         return 5.0
 
