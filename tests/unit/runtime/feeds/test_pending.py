@@ -57,7 +57,7 @@ def test_what_is_loaded_is_not_tried_again_before_the_journal_has_written_it(pen
         def table(self, _):
             return self
 
-        paused = True
+        paused, running, has_news = True, None, False
 
     load_both(pending, journal)
     failures = FailureHandling(Ledger(journal), pending, Backoff(), Recorder())
