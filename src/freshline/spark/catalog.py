@@ -20,7 +20,7 @@ from freshline.delta.log import last_commit, version
 from freshline.project.model import CatalogSettings, Project
 from freshline.spark.engine import jvm
 from freshline.spark.engine.errors import SparkError, one_line
-from freshline.spark.engine.pins import snapshot_at
+from freshline.spark.engine.pins import id_at
 from freshline.sql.text.reads import quoted, string_literal
 
 CLOSE_PATIENCE_S = 50.0
@@ -213,9 +213,7 @@ class CatalogNames:
 
     def _identity(self, path: str) -> str | None:
         newest = version(path)
-        if newest is None:
-            return None
-        return str(snapshot_at(self._session, path, newest).metadata().id())
+        return None if newest is None else id_at(self._session, path, newest)
 
     def _quoted(self, table: str | None = None) -> str:
         parts = (self._settings.name, *self._settings.database.split("."), table)
