@@ -46,6 +46,10 @@ class Holder:
     pid: int
     machine: str = ""
 
+    def __str__(self) -> str:
+        """As people are told of it."""
+        return f"process {self.pid} on {self.host}"
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

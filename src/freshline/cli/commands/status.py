@@ -61,8 +61,7 @@ def _show(shop: Project, found: WarehouseStatus) -> None:
     out = console()
     out.print(headline(found))
     if not found.run.running and (record := leader(shop)) is not None:
-        who = f"process {record.holder.pid} on {record.holder.host}"
-        out.print(f"{who} has the lease (epoch {record.epoch})")
+        out.print(f"{record.holder} has the lease (epoch {record.epoch})")
     if (url := served_at(shop)) is not None:
         out.print(f"web page: {url}")
     if found.note:

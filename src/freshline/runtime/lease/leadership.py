@@ -211,13 +211,12 @@ class Leadership:
         return max((int(each.metadata.get("epoch", 0)) for each in commits if each), default=0)
 
     def _tell_of(self, record: Record) -> None:
-        who = f"process {record.holder.pid} on {record.holder.host}"
         if self._standby:
-            text = f"standing by: {who} runs this warehouse (epoch {record.epoch})"
+            text = f"standing by: {record.holder} runs this warehouse (epoch {record.epoch})"
         else:
             text = (
-                f"{who} ran this warehouse and did not give the lease back; if it does not renew"
-                f" it within {LAPSE_S:.0f} s, it is taken over"
+                f"{record.holder} ran this warehouse and did not give the lease back; if it does"
+                f" not renew it within {LAPSE_S:.0f} s, it is taken over"
             )
         if not self._is_gone(record):
             self._tell_once(record.holder.id, record.epoch, text)

@@ -52,8 +52,7 @@ def no_run_here(project: Project) -> str:
     record = records[0] if records else None
     if record is None:
         return "no warehouse is running" if records else "no warehouse is running here"
-    who = f"process {record.holder.pid} on {record.holder.host}"
-    return f"no warehouse is running here ({who} has the lease, and is not told)"
+    return f"no warehouse is running here ({record.holder} has the lease, and is not told)"
 
 
 def ask(project: Project, kind: str, names: Iterable[str], argument: str = "") -> dict[str, Answer]:
