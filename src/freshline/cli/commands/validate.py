@@ -75,7 +75,7 @@ def validate(
         notes += [*found.warnings, *absent_folders(found.feeds)]
         errors = [*errors, *_start_faults(found)]
         promised = promises_of(found)
-        more, assumed = _unkept(found, strict=strict, against_running=against_running)
+        more, assumed = _unkept(found, promised, strict=strict, against_running=against_running)
         errors = [*errors, *more]
         notes += assumed
         if spark or tries:
@@ -99,14 +99,15 @@ def validate(
 
 
 def _unkept(
-    project: Project, *, strict: bool, against_running: bool
+    project: Project, promised: Promised | None, *, strict: bool, against_running: bool
 ) -> tuple[list[UserError], list[str]]:
     """What the options ask of the targets and is not so, and what was assumed for it."""
     errors: list[UserError] = []
     notes: list[str] = []
     try:
         if strict:
-            unkept, notes = targets_to_keep(project)
+            known = None if promised is None else (promised.unkept, notes)
+            unkept, notes = known or targets_to_keep(project)
             errors += [each.error() for each in unkept]
     except UserError as error:
         errors.append(error)
