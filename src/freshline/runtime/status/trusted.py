@@ -60,30 +60,28 @@ def wrong_views(project: Project) -> WrongViews:
     """
     place, names = project.own_path, [table.name for table in project.tables]
     try:
-        found = _found(project) if local_log(place) is not None else _looked(project, names)
+        is_local = local_log(place) is not None
+        found = _found(project, names) if is_local else _looked(project, names)
     except PlatformError as error:
         with _lock:
             told = _told.get(place, {})
         return WrongViews({name: told[name] for name in names if name in told}, error.render())
-    _note(place, names, found)
     return WrongViews(found)
 
 
-def _note(place: str, names: Collection[str], found: Found) -> None:
-    """Keep what a storage told of tables."""
-    with _lock:
-        others = {name: each for name, each in _told.get(place, {}).items() if name not in names}
-        _told[place] = others | found
-
-
-def _found(project: Project) -> Found:
-    """The same from the storage.
+def _found(project: Project, names: Collection[str]) -> Found:
+    """The same from the storage; it is kept what that told of these tables.
 
     Raises:
         PlatformError: It does not answer, or a log cannot be read.
     """
     views = distrusted_views(project)
-    return {name: (wrong, is_rebuilt(project, wrong)) for name, wrong in views.items()}
+    found = {name: (wrong, is_rebuilt(project, wrong)) for name, wrong in views.items()}
+    place = project.own_path
+    with _lock:
+        others = {name: each for name, each in _told.get(place, {}).items() if name not in names}
+        _told[place] = others | found
+    return found
 
 
 def _looked(project: Project, names: list[str]) -> Found:
@@ -151,8 +149,7 @@ class _Look:
 
     def _work(self) -> None:
         try:
-            self._found = _found(self._project)
-            _note(self._project.own_path, self._names, self._found)
+            self._found = _found(self._project, self._names)
         except Exception as error:  # noqa: BLE001 - raised for whoever asks
             self._error = error
         self._ended_s = time.monotonic()
