@@ -104,6 +104,7 @@ class TableStatus:
         without_data: What a new view waits for: parents without data, where others have some.
         lately: How its target was kept in the last day; None: not known, or not asked for.
         paused: Also where the state is another one: it is wrong, or an update still runs.
+        upkeep: What runs of it where that is no update, such as ``vacuum``.
     """
 
     name: str
@@ -132,6 +133,7 @@ class TableStatus:
     without_data: tuple[str, ...] = ()
     paused: bool = False
     waits_since_s: float | None = None
+    upkeep: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +340,7 @@ class _Reader:
             without_data=without,
             paused=bool(row["paused"]),
             waits_since_s=_waits_since_s(row, update),
+            upkeep=update["strategy"] if update else None,
         )
 
     def _priority(self, table: TableDef, row: Row) -> float:

@@ -40,9 +40,7 @@ class Reasons:
         if self._found.run.ready_s is None:
             return "Spark is starting"
         if item.state == "running":
-            # Upkeep of it says itself what runs.
-            is_update = item.next.startswith("running ")
-            return f"being updated: {item.next}" if is_update else item.next
+            return item.next if item.upkeep else f"being updated: {item.next}"
         lag_s = item.target_lag_s or 0.0
         return shortened(self._blame.of(item.name, Goal(within_s=lag_s).is_met), _MOST_TEXT)
 
