@@ -72,6 +72,9 @@ from freshline.sql.query.records import Decomposition, Partial, Reason
 from freshline.sql.text.reads import reads_of, rewritten
 from freshline.times import rfc3339
 
+_Kinds = list[tuple[str, str, str | None]]
+"""Of each column its name and type, and its length where it is a CHAR or VARCHAR."""
+
 
 @dataclass(slots=True)
 class _Run:
@@ -109,6 +112,7 @@ class ReportBatches:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._plans: dict[str, tuple[object, Decomposition | Reason]] = {}
+        self._kinds_of: dict[str, tuple[Decomposition, list[_Kinds]]] = {}
 
     def run(self, session: SparkSession, request: BatchRequest) -> BatchResult:
         """Carry out one batch.
@@ -184,16 +188,23 @@ class ReportBatches:
         # Which rows are the window's, and what the query makes of them, follows from these, too.
         times = sorted((name, each.column) for name, each in run.streams.items())
         settings = sorted(settings_of(run.session, self._project, window.table).items())
-        # Rows of another type are no more of the same state.
-        for name, each in run.streams.items():
-            run.register(name, each.upto(NOTHING))
-        kinds = [_kinds(self._sql(run, each.query).schema) for each in plan.partials]
+        kinds = self._partial_kinds(run, plan)  # rows of another type are none of the same state
         facts = [window.definition, times, settings, cut]
         # Without the kinds: so an earlier version named it, and windows that are open go on.
         begun = ReportState(run.session, self._project, window, names, short_name(facts))
         if _has(begun, kinds):
             return begun
         return replace(begun, cut=short_name([*facts, kinds]))
+
+    def _partial_kinds(self, run: _Run, plan: Decomposition) -> list[_Kinds]:
+        """Of each partial its columns' kinds; asked of Spark once for each plan."""
+        known = self._kinds_of.get(run.request.window.table.name)
+        if known is None or known[0] is not plan:
+            for name, each in run.streams.items():
+                run.register(name, each.upto(NOTHING))
+            kinds = [_kinds(self._sql(run, each.query).schema) for each in plan.partials]
+            known = self._kinds_of[run.request.window.table.name] = (plan, kinds)
+        return known[1]
 
     def _repeated(self, run: _Run) -> BatchResult | None:
         """The answer where the window's result is committed already."""
@@ -444,7 +455,7 @@ def _read(run: _Run, streams: Mapping[str, StructType]) -> Iterator[StructType]:
     yield from static_schemas(run.session, run.request.window.table, run.pinned)
 
 
-def _has(state: ReportState, kinds: list[list[tuple[str, str, str | None]]]) -> bool:
+def _has(state: ReportState, kinds: list[_Kinds]) -> bool:
     """Whether all partials of a state are on disk, with columns of these kinds."""
     for partial, expected in zip(state.partials, kinds, strict=True):
         there = state.columns(partial)
@@ -453,6 +464,6 @@ def _has(state: ReportState, kinds: list[list[tuple[str, str, str | None]]]) -> 
     return True
 
 
-def _kinds(schema: StructType) -> list[tuple[str, str, str | None]]:
-    """Of each column its name and type, and its length where it is a CHAR or VARCHAR."""
+def _kinds(schema: StructType) -> _Kinds:
+    """Those of the columns."""
     return [(each.name, each.dataType.simpleString(), each.metadata.get(CHARS)) for each in schema]
