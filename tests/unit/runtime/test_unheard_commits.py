@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -31,14 +32,21 @@ class Unheard:
         return result
 
 
-def test_a_late_file_that_comes_before_the_repeat_of_a_commit_is_loaded_after_it(tmp_path):
-    shop = made_shop(tmp_path, {"orders": ()})
+@contextlib.contextmanager
+def unheard_before(shop, minute):
+    """A run that has yet to hear of its commit of minute 5, and has listed another file since."""
     shop.file("orders", 5, [5])
     unheard = Unheard(shop, "orders")
-    with LiveRun(shop):
+    with LiveRun(shop) as run:
         assert unheard.failed.wait(30.0)
-        shop.file("orders", 1, [1])
+        shop.file("orders", minute, [minute])
         eventually(lambda: len(shop.journal_rows("SELECT 1 FROM files")) == 2)
+        yield run, unheard
+
+
+def test_a_late_file_that_comes_before_the_repeat_of_a_commit_is_loaded_after_it(tmp_path):
+    shop = made_shop(tmp_path, {"orders": ()})
+    with unheard_before(shop, 1) as (_, unheard):
         unheard.go_on.set()
         eventually(lambda: shop.executor.numbers("orders") == [1, 5])
 
@@ -87,13 +95,7 @@ def test_a_rebuild_loads_all_files_that_wait_however_updates_are_cut(
 
 def test_a_stopped_run_writes_down_what_a_repeated_commit_is_fresh_to(tmp_path):
     shop = made_shop(tmp_path, {"orders": ()})
-    shop.file("orders", 5, [5])
-    unheard = Unheard(shop, "orders")
-    run = LiveRun(shop)
-    with run:
-        assert unheard.failed.wait(30.0)
-        shop.file("orders", 9, [9])
-        eventually(lambda: len(shop.journal_rows("SELECT 1 FROM files")) == 2)
+    with unheard_before(shop, 9) as (run, unheard):
         gate = shop.executor.gates["orders"] = threading.Event()
         unheard.go_on.set()
         shop.recorder.wait_for("start orders", 2)
@@ -108,12 +110,7 @@ def test_a_stopped_run_writes_down_what_a_repeated_commit_is_fresh_to(tmp_path):
 
 def test_every_update_is_recorded_as_fresh_as_its_commit_is(tmp_path):
     shop = made_shop(tmp_path, {"orders": ()})
-    shop.file("orders", 5, [5])
-    unheard = Unheard(shop, "orders")
-    with LiveRun(shop):
-        assert unheard.failed.wait(30.0)
-        shop.file("orders", 9, [9])
-        eventually(lambda: len(shop.journal_rows("SELECT 1 FROM files")) == 2)
+    with unheard_before(shop, 9) as (_, unheard):
         unheard.go_on.set()
         eventually(lambda: shop.executor.numbers("orders") == [5, 9])
     made = commits(shop.project.table_path("orders"))
