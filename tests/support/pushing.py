@@ -56,6 +56,14 @@ def engine(folder: Path, *feeds: str, quota_bytes: int | None = None, **changes)
     return Engine(folder, specs(folder, *names, quota_bytes=quota_bytes), small(**changes))
 
 
+def land(engine: Engine) -> None:
+    """All that is acknowledged, or as much of it as can be landed."""
+    engine.roll()
+    engine.commit_waiting()
+    while engine.land_once():
+        pass
+
+
 def landed(folder: Path, feed: str) -> dict[int, Record]:
     """Every landed record by its sequence number.
 

@@ -15,7 +15,7 @@ from freshline.failpoints import armed
 from freshline.ingest.engine.engine import Engine
 from freshline.ingest.engine.settings import FeedSpec
 from freshline.ingest.engine.store_landing import StoreLanding
-from tests.support.pushing import SCHEMA, batch, landed, small
+from tests.support.pushing import SCHEMA, batch, land, landed, small
 from tests.support.s3_server import S3Server
 
 
@@ -33,13 +33,6 @@ def push(engine: Engine, feed: str) -> None:
     future = engine.submit(batch(feed, "a", 0), None)
     engine.commit_waiting()
     future.result(timeout=0)
-
-
-def land(engine: Engine) -> None:
-    engine.roll()
-    engine.commit_waiting()
-    while engine.land_once():
-        pass
 
 
 def test_what_a_death_left_unshown_is_shown_when_its_feed_is_back(tmp_path):

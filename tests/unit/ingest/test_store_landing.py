@@ -17,7 +17,7 @@ from freshline.ingest.engine.engine import Engine
 from freshline.ingest.engine.landedfile import LandedName, file_name
 from freshline.ingest.engine.settings import FeedSpec
 from freshline.ingest.engine.store_landing import StoreLanding, log_id
-from tests.support.pushing import SCHEMA, batch, small
+from tests.support.pushing import SCHEMA, batch, land, small
 from tests.support.s3_server import S3Server
 
 
@@ -47,13 +47,6 @@ def push(engine: Engine, who: str, request: int, records: int = 1) -> None:
     future = engine.submit(batch("clicks", who, request, records), None)
     engine.commit_waiting()
     future.result(timeout=0)
-
-
-def land(engine: Engine) -> None:
-    engine.roll()
-    engine.commit_waiting()
-    while engine.land_once():
-        pass
 
 
 def stored(place: str) -> list[tuple[str, int, int]]:
