@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
-import threading
 import time
 
 import pytest
 
-from freshline.core.errors import PlatformError
-from freshline.executor.distrust import distrusted_views, trust_again
+from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts import watch
@@ -26,7 +24,7 @@ from freshline.runtime.status.status import read_status
 from freshline.runtime.upkeep import audits
 from tests.support.shop import LiveRun, eventually, made_shop
 from tests.unit.runtime.alerts.sink import Sink
-from tests.unit.ui.wrong import found_wrong
+from tests.unit.ui.wrong import found_wrong, storage_away
 
 TABLES = {"orders": (), "total": ("orders",)}
 
@@ -115,22 +113,15 @@ def test_a_view_found_wrong_is_told_until_it_is_trusted_again(tmp_path, sink, mo
     assert told(sink) == [("table.wrong-view", "total"), ("table.recovered", "total")]
 
 
-def storage_away(monkeypatch):
-    """An event that takes the storage away from whoever reads the status while it is set."""
-    away = threading.Event()
-
-    def views(project):
-        if away.is_set():
-            raise PlatformError("storage-unreachable", "it cannot be reached")
-        return distrusted_views(project)
-
-    monkeypatch.setattr(trusted, "distrusted_views", views)
+@pytest.fixture
+def away(monkeypatch):
+    """An event that takes the storage away while it is set; of before nothing is known."""
     monkeypatch.setattr(trusted, "_told", {})
-    return away
+    return storage_away(monkeypatch)
 
 
-def test_a_late_table_is_told_while_the_storage_does_not_answer(tmp_path, sink, monkeypatch):
-    storage_away(monkeypatch).set()
+def test_a_late_table_is_told_while_the_storage_does_not_answer(tmp_path, sink, away):
+    away.set()
     watched = Watched(tmp_path, sink.url, "late", lags={"orders": 60.0})
     watched.shop.file("orders", 1, [1])  # of a day long ago
     with watched:
@@ -140,9 +131,8 @@ def test_a_late_table_is_told_while_the_storage_does_not_answer(tmp_path, sink, 
 
 
 def test_a_view_found_wrong_is_not_told_as_right_while_the_storage_does_not_answer(
-    tmp_path, sink, monkeypatch
+    tmp_path, sink, monkeypatch, away
 ):
-    away = storage_away(monkeypatch)
     watched = Watched(tmp_path, sink.url, "wrong-view")
     watched.shop.file("orders", 1, [1])
     with watched:

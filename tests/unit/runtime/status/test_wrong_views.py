@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from freshline.core.errors import PlatformError
 from freshline.executor.distrust import distrusted_views, trust_again
 from freshline.render.status import faults, remarks, status_record
 from freshline.runtime.metrics.standing import Standing
@@ -18,7 +17,7 @@ from freshline.runtime.status.trusted import wrong_views
 from freshline.runtime.status.waiting import Goal, look
 from freshline.runtime.subset import subset
 from tests.support.shop import eventually, made_shop
-from tests.unit.ui.wrong import found_wrong
+from tests.unit.ui.wrong import found_wrong, storage_away
 
 
 @pytest.fixture
@@ -32,15 +31,7 @@ def shop(tmp_path):
 @pytest.fixture
 def away(monkeypatch):
     """An event that takes the storage away while it is set."""
-    away = threading.Event()
-
-    def views(project):
-        if away.is_set():
-            raise PlatformError("storage-unreachable", "it cannot be reached")
-        return distrusted_views(project)
-
-    monkeypatch.setattr(trusted, "distrusted_views", views)
-    return away
+    return storage_away(monkeypatch)
 
 
 def told(shop):
