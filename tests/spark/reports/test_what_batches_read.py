@@ -41,6 +41,14 @@ def vacuum(path: Path) -> None:
     assert table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
 
 
+def put_together(shop: Shop) -> int:
+    """Others put the files of the orders together and remove those of before: its version."""
+    path = Path(shop.path("orders"))
+    deltalake.DeltaTable(str(path)).optimize.compact()
+    vacuum(path)
+    return deltalake.DeltaTable(str(path)).version()
+
+
 def chars(shop: Shop, kind: str, *codes: str) -> str:
     """A static table of the codes 0, 1, ..."""
     name = f"delta.`{shop.root}/codes`"
@@ -136,10 +144,7 @@ def test_files_of_a_stream_that_somebody_removed_begin_the_window_again(shop: Sh
     sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
     sales.orders((2, 6, "b", "2.20"))
     sales.orders((3, 7, "a", "3.30"))
-    path = Path(shop.path("orders"))
-    deltalake.DeltaTable(str(path)).optimize.compact()
-    vacuum(path)
-    version = deltalake.DeltaTable(str(path)).version()
+    version = put_together(shop)
     assert sales.batch(orders=version, final=True).batches == 1
     assert shop.rows("sales") == sales.at_once()
 
@@ -241,9 +246,6 @@ def test_a_batch_that_died_half_way_over_rows_that_were_replaced_since(shop: Sho
     with _dying_at("report.after_partial"):
         sales.batch(orders=second)
     shop.restart()
-    path = Path(shop.path("orders"))
-    deltalake.DeltaTable(str(path)).optimize.compact()
-    vacuum(path)
-    version = deltalake.DeltaTable(str(path)).version()
+    version = put_together(shop)
     assert sales.batch(orders=version, final=True).batches == 1
     assert shop.rows("sales") == sales.at_once()
