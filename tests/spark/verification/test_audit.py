@@ -50,6 +50,15 @@ def late(cents):
     return [{"id": 1, "at": START + timedelta(minutes=50), "person": "ann", "cents": cents}]
 
 
+def narrow(arrivals):
+    """Some rows in the view, and an update of it that a fault makes wrong: its result."""
+    arrivals.come("events", arrivals.rows(0, 40))
+    update(arrivals)
+    with armed("buckets.narrowed=wrong"):
+        arrivals.come("events", late(5))
+        return update(arrivals)
+
+
 def test_a_narrowed_view_is_found_kept_rebuilt_and_stays_right(shop, arrivals):
     arrivals.come("events", arrivals.rows(0, 40))
     update(arrivals)
@@ -100,12 +109,8 @@ def test_a_narrowed_view_is_found_kept_rebuilt_and_stays_right(shop, arrivals):
 
 def test_a_view_that_is_trusted_before_its_rebuild_is_rebuilt_first(shop, arrivals):
     """An update from changes would go on from the wrong rows, and nothing would tell of them."""
-    arrivals.come("events", arrivals.rows(0, 40))
-    update(arrivals)
-    with armed("buckets.narrowed=wrong"):
-        arrivals.come("events", late(5))
-        update(arrivals)
-        assert audit(shop, "hourly").code == "wrong"
+    narrow(arrivals)
+    assert audit(shop, "hourly").code == "wrong"
     wrong = distrusted(shop.project, "hourly")
     assert wrong is not None
     trust_when_rebuilt(shop.project, wrong)
@@ -122,12 +127,8 @@ def test_a_view_that_is_trusted_before_its_rebuild_is_rebuilt_first(shop, arriva
 
 @pytest.mark.proof
 def test_another_query_is_trusted(shop, arrivals):
-    arrivals.come("events", arrivals.rows(0, 40))
-    update(arrivals)
-    with armed("buckets.narrowed=wrong"):
-        arrivals.come("events", late(5))
-        update(arrivals)
-        audit(shop, "hourly")
+    narrow(arrivals)
+    audit(shop, "hourly")
     shop.table("hourly", HOURLY.replace("sum(cents)", "max(cents)"), refresh="incremental")
     assert update(arrivals).code == "definition-changed"
     arrivals.come("events", late(50))
@@ -151,11 +152,7 @@ def test_a_row_that_others_wrote_is_found_and_the_view_still_trusted(shop, arriv
 
 
 def test_an_optimize_of_others_does_not_take_the_blame(shop, arrivals):
-    arrivals.come("events", arrivals.rows(0, 40))
-    update(arrivals)
-    with armed("buckets.narrowed=wrong"):
-        arrivals.come("events", late(5))
-        assert update(arrivals).strategy == "bucket-recompute"
+    assert narrow(arrivals).strategy == "bucket-recompute"
     deltalake.DeltaTable(shop.path("hourly")).optimize.compact()
     deltalake.DeltaTable(shop.path("hourly")).vacuum(
         retention_hours=0, enforce_retention_duration=False, dry_run=False
@@ -174,11 +171,7 @@ def test_an_optimize_of_others_does_not_take_the_blame(shop, arrivals):
     ],
 )
 def test_an_audit_that_fails_beside_its_finding_finds_it_again(shop, arrivals, fault):
-    arrivals.come("events", arrivals.rows(0, 40))
-    update(arrivals)
-    with armed("buckets.narrowed=wrong"):
-        arrivals.come("events", late(5))
-        update(arrivals)
+    narrow(arrivals)
     with armed(fault), pytest.raises((OSError, FreshlineError)):
         audit(shop, "hourly")
     shop.numbers["hourly"] = 2  # the audit that failed made no commit either
