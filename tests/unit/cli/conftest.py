@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app_for
 from freshline.project.load import load_project
+from freshline.runtime.journal.store import Journal
 from tests.support.shop import Shop
 
 SETTINGS = """\
@@ -74,3 +75,15 @@ def answer(freshline: Callable[..., Result]) -> Callable[..., dict]:
         return found
 
     return command
+
+
+def write_measured(
+    journal: Journal, names: Iterable[str], updates: int, *, alpha_s: float, beta: float
+) -> None:
+    """What updates of these tables cost so far, each with a period of a second."""
+    for name in names:
+        journal.write(
+            "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
+            " VALUES (?, 'base', ?, ?, ?, 1.0)",
+            (name, updates, alpha_s, beta),
+        )

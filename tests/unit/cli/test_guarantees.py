@@ -8,6 +8,7 @@ import pytest
 
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from tests.unit.cli.conftest import write_measured
 
 REPORT = """\
 CREATE MATERIALIZED VIEW times
@@ -24,12 +25,7 @@ def measured(shop):
     """
     (shop.root / "tables" / "times.sql").write_text(REPORT)
     journal = Journal(journal_path(shop.project), create=True)
-    for name in ("orders", "big", "small"):
-        journal.write(
-            "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
-            " VALUES (?, 'base', 60, 0.02, 0.01, 1.0)",
-            (name,),
-        )
+    write_measured(journal, ("orders", "big", "small"), 60, alpha_s=0.02, beta=0.01)
     for number, to_s in enumerate((3700.0, 5000.0, 7199.0, 7200.0)):
         rows = 200 if to_s < 7200.0 else 0
         journal.write(

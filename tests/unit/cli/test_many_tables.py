@@ -6,6 +6,7 @@ import pytest
 
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from tests.unit.cli.conftest import write_measured
 
 VIEWS = 100
 LONGEST = 500
@@ -22,12 +23,8 @@ def shop(shop, request):
         measured = ["orders", "big", "small", *names]
         updates, beta = (60, 0.0001) if request.param == "all" else (1, 0.1)
         journal = Journal(journal_path(shop.project), create=True)
-        for name in measured if request.param == "all" else measured[: VIEWS // 2]:
-            journal.write(
-                "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
-                " VALUES (?, 'base', ?, 0.0001, ?, 1.0)",
-                (name, updates, beta),
-            )
+        names = measured if request.param == "all" else measured[: VIEWS // 2]
+        write_measured(journal, names, updates, alpha_s=0.0001, beta=beta)
         journal.close()
     return shop
 

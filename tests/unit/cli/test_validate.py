@@ -12,6 +12,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from freshline.spark.analysis import Analysis
+from tests.unit.cli.conftest import write_measured
 
 
 def test_text_lists_tables_in_order_with_strategy_and_reason(freshline):
@@ -84,12 +85,7 @@ def test_utilisation_is_what_the_runs_measured(freshline, shop):
 
 def test_utilisation_is_that_of_the_periods_the_project_has_now(freshline, answer, shop):
     journal = Journal(journal_path(shop.project), create=True)
-    for name in ("orders", "big", "small"):
-        journal.write(
-            "INSERT INTO tables (name, kind, updates, alpha_s, beta, period_s)"
-            " VALUES (?, 'base', 60, 0.02, 0.01, 1.0)",
-            (name,),
-        )
+    write_measured(journal, ("orders", "big", "small"), 60, alpha_s=0.02, beta=0.01)
     journal.close()
     path = shop.root / "freshline.yml"
     path.write_text(path.read_text().replace("period: 1 second", "period: 10 seconds"))
