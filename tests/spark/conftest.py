@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -241,6 +242,20 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     return Shop(tmp_path, spark)
+
+
+@contextmanager
+def growing(file: Path, line: str) -> Iterator[None]:
+    """A line is added to a feed's file, within, whenever an update has read its files."""
+
+    def grow(name: str) -> None:
+        if name == "base.after_data":
+            with file.open("a") as more:
+                more.write(line)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
+        yield
 
 
 @pytest.fixture(scope="module")

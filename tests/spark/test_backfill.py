@@ -18,7 +18,7 @@ from freshline.executor.distrust import distrust
 from freshline.executor.records import UnreadableFilesError
 from freshline.executor.verified import WRONG, Difference, VersionCheck
 from freshline.spark.updates import SparkExecutor
-from tests.spark.conftest import Shop
+from tests.spark.conftest import Shop, growing
 
 pytestmark = pytest.mark.spark
 
@@ -109,18 +109,11 @@ def test_a_range_without_rows_empties_what_is_there_in_it(shop, orders):
     assert prices(shop) == {1: 10, 3: 30, 9: 9}
 
 
-def test_rejected_rows_are_not_there_twice_after_a_backfill(shop, orders, monkeypatch):
+def test_rejected_rows_are_not_there_twice_after_a_backfill(shop, orders):
     (orders / "c.csv").write_text("5,2026-01-04T12:00:00Z,50\nx,,\n")
 
-    def grow(name: str) -> None:
-        if name == "base.after_data":
-            with (orders / "c.csv").open("a") as file:
-                file.write("6,,\n")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
-        with pytest.raises(UnreadableFilesError):
-            shop.load("orders", "c.csv")
+    with growing(orders / "c.csv", "6,,\n"), pytest.raises(UnreadableFilesError):
+        shop.load("orders", "c.csv")
     assert len(shop.rows("orders__rejected")) == 1
     shop.numbers["orders"] -= 1  # what failed has no number
     loaded = shop.request("orders", "a.csv", "b.csv")

@@ -29,6 +29,7 @@ from freshline.delta.log import (
 )
 from freshline.delta.rejected import forget_rejected
 from freshline.executor.records import UnreadableFilesError
+from tests.spark.conftest import growing
 
 pytestmark = pytest.mark.spark
 
@@ -373,19 +374,12 @@ def test_rejected_rows_of_an_update_that_died_are_not_there_twice(shop, orders: 
     assert [row["id"] for row in shop.rows("orders")] == [1, 2, 3]
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_half_loaded(shop, orders: Path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_not_half_loaded(shop, orders: Path):
     (orders / "a.csv").write_text("1,,\n")
     (orders / "b.csv").write_text("2,,\n")
 
-    def grow(name: str) -> None:
-        if name == "base.after_data":
-            with (orders / "b.csv").open("a") as file:
-                file.write("3,,\n")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
-        with pytest.raises(UnreadableFilesError) as caught:
-            shop.load("orders", "a.csv", "b.csv")
+    with growing(orders / "b.csv", "3,,\n"), pytest.raises(UnreadableFilesError) as caught:
+        shop.load("orders", "a.csv", "b.csv")
     assert caught.value.files == (("b.csv", "it changed while it was read"),)
     assert last_commit(shop.path("orders")) is None
     done = shop.load("orders", "a.csv", "b.csv")
@@ -401,15 +395,8 @@ def test_rejected_rows_are_not_there_twice_after_a_compaction(shop, orders: Path
         shop.load("orders", f"{number}.csv")
     (orders / "g.csv").write_text("2,,\nx,,\n")
 
-    def grow(name: str) -> None:
-        if name == "base.after_data":
-            with (orders / "g.csv").open("a") as file:
-                file.write("3,,\n")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
-        with pytest.raises(UnreadableFilesError):
-            shop.load("orders", "g.csv")
+    with growing(orders / "g.csv", "3,,\n"), pytest.raises(UnreadableFilesError):
+        shop.load("orders", "g.csv")
     assert len(shop.rows("orders__rejected")) == 1
     shop.numbers["orders"] -= 1  # what failed has no number
     done = shop.executor.run(shop.request("orders", upkeep="compact", definition=""))

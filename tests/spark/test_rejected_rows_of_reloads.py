@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshline.executor.records import UnreadableFilesError
-from tests.spark.conftest import Shop
+from tests.spark.conftest import Shop, growing
 
 pytestmark = pytest.mark.spark
 
@@ -31,16 +31,9 @@ def rejected(shop: Shop) -> list[tuple[str, int]]:
     return sorted((row["file"], row["update"]) for row in shop.rows("t__rejected"))
 
 
-def give_up_a_reload(shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grow(name: str) -> None:
-        if name == "base.after_data":
-            with (folder / "b.csv").open("a") as file:
-                file.write("4\n")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("freshline.spark.feeds.base.failpoint", grow)
-        with pytest.raises(UnreadableFilesError):
-            shop.load("t", "a.csv", "b.csv", full=True, filled=True)
+def give_up_a_reload(shop: Shop, folder: Path) -> None:
+    with growing(folder / "b.csv", "4\n"), pytest.raises(UnreadableFilesError):
+        shop.load("t", "a.csv", "b.csv", full=True, filled=True)
     shop.numbers["t"] -= 1  # what failed has no number
 
 
@@ -53,8 +46,8 @@ def die_behind_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("process", ["the same", "another"])
-def test_one_that_is_given_up_takes_none_away(shop, folder, monkeypatch, process):
-    give_up_a_reload(shop, folder, monkeypatch)
+def test_one_that_is_given_up_takes_none_away(shop, folder, process):
+    give_up_a_reload(shop, folder)
     if process == "another":
         shop.restart()
     shop.load("t", "c.csv", filled=True)
@@ -62,8 +55,8 @@ def test_one_that_is_given_up_takes_none_away(shop, folder, monkeypatch, process
     assert rejected(shop) == [("a.csv", 1), ("c.csv", 3)]
 
 
-def test_one_that_is_tried_again_replaces_them(shop, folder, monkeypatch):
-    give_up_a_reload(shop, folder, monkeypatch)
+def test_one_that_is_tried_again_replaces_them(shop, folder):
+    give_up_a_reload(shop, folder)
     result = shop.load("t", "a.csv", "b.csv", full=True, filled=True)
     assert result.rejected_rows == 1
     assert rejected(shop) == [("a.csv", 3)]
