@@ -86,7 +86,7 @@ check: setup  ## check format, lint, types and imports
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy $(wildcard src tests scripts demo benchmarks experiments)
-	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 
 format: setup  ## format, and repair what ruff can repair by itself
 	$(VENV)/bin/ruff check --fix .

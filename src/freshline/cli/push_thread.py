@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from freshline.core.errors import FreshlineError, UserError
 from freshline.project.model import Project
 from freshline.render.log_observer import Counting
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Level
 from freshline.runtime.options import RunOptions
 from freshline.runtime.subset import subset
 from freshline.times import brief_s

@@ -32,7 +32,8 @@ from freshline.runtime.health.steady_clock import SteadyClock
 from freshline.runtime.lease.leadership import Leadership
 from freshline.runtime.lineage.emitter import lineage
 from freshline.runtime.metrics.exposition import RunMetrics
-from freshline.runtime.observer import Level, Observers
+from freshline.runtime.notices import Level
+from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.status.status import WarehouseStatus, read_status

@@ -17,8 +17,7 @@ from freshline.render.log_observer import (
     write_line,
 )
 from freshline.render.output import json_text, moment
-from freshline.runtime.failures import one_line
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Level, one_line
 from freshline.runtime.tracks import Outcome
 
 

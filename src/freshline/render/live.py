@@ -16,7 +16,7 @@ from freshline.project.model import Project
 from freshline.render.log_observer import Counting, is_told_by_notice, update_line
 from freshline.render.output import clock, console, counted
 from freshline.render.status import StatusTable, headline
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Level
 from freshline.runtime.status.status import TableStatus, read_status
 from freshline.runtime.tracks import Outcome
 

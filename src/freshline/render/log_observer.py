@@ -12,8 +12,7 @@ from freshline.core.errors import PlatformError
 from freshline.executor.records import UnreadableFilesError
 from freshline.project.model import Project
 from freshline.render.output import clock
-from freshline.runtime.failures import one_line
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Level, one_line
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 from freshline.times import brief_s

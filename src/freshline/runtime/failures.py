@@ -11,27 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Protocol
 
-from freshline.core.errors import FreshlineError
 from freshline.core.events import Event, FileArrived, FilesWithdrawn, TableResumed, UpdateFailed
 from freshline.core.scheduler import Scheduler
 from freshline.executor.records import FeedFile, UnreadableFilesError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.pending import PendingFiles, file_of
 from freshline.runtime.journal.writer import Ledger, forget_failure
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Hears, one_line
 from freshline.runtime.requests.backfills import note_ended
 from freshline.runtime.tracks import Outcome
 
 _INFINITY = float("inf")
-
-
-class Hears(Protocol):
-    """Whom to tell; see :class:`freshline.runtime.observer.Observer`."""
-
-    def notice(self, text: str, *, level: Level = "info", table: str | None = None) -> None:
-        """Something people should hear."""
 
 
 class FailureHandling:
@@ -230,10 +221,3 @@ class FailureHandling:
         table = outcome.command.table
         failures = self._failures.get(table, 0)
         self._ledger.update_failed(table, error, failures, retry_s, outcome.seconds, now_s)
-
-
-def one_line(error: Exception | None) -> str:
-    """The reason of a failure in one line of at most 300 characters."""
-    text = error.render() if isinstance(error, FreshlineError) else f"{error}"
-    line = " ".join((text or type(error).__name__).split())
-    return line if len(line) <= 300 else line[:299] + "…"  # noqa: PLR2004 - see the docstring

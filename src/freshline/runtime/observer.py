@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
+from freshline.runtime.notices import Level
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
-
-Level = Literal["debug", "info", "warning", "error"]
-"""How much a notice matters; a warning is something that somebody should look at."""
 
 
 class Observer(Protocol):

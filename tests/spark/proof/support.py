@@ -25,8 +25,8 @@ from freshline.executor.report_records import BatchRequest, BatchResult
 from freshline.executor.source import Source
 from freshline.executor.topic import Topic
 from freshline.project.model import Project
-from freshline.runtime.failures import one_line
 from freshline.runtime.feeds.backoff import Backoff
+from freshline.runtime.notices import one_line
 from freshline.runtime.options import RunOptions
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome

@@ -22,8 +22,8 @@ from freshline.core.scheduler import Scheduler
 from freshline.delta.histories import is_another_history
 from freshline.delta.log import commit_mark, last_commit, table_id, version
 from freshline.project.model import Project
-from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.feeds.named_statics import LookUps, NamedStatics, Read
+from freshline.runtime.notices import Hears, one_line
 
 LOOK_EVERY_S = 15.0
 """Between two looks: a listing of the log's folder for each static table."""

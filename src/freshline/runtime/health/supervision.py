@@ -11,9 +11,9 @@ from freshline.core.errors import PlatformError
 from freshline.core.scheduler import Scheduler
 from freshline.executor.records import Executor
 from freshline.project.model import Project
-from freshline.runtime.failures import Hears
 from freshline.runtime.health.deadlines import SLOTS_HELD, Deadlines
 from freshline.runtime.health.heartbeat import Heartbeat
+from freshline.runtime.notices import Hears
 from freshline.runtime.tracks import Outcome, Tracks
 
 MOST_RESTARTS = 3

@@ -16,7 +16,7 @@ from freshline.delta.log_files import unreadable
 from freshline.delta.metadata import carried_on
 from freshline.delta.stores import delta_table
 from freshline.project.model import Project
-from freshline.runtime.failures import one_line
+from freshline.runtime.notices import one_line
 
 _AT_ONCE = 8
 _TRIES = 5

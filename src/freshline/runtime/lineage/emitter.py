@@ -20,7 +20,8 @@ from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError, UserError
 from freshline.project.model import Project
 from freshline.runtime.feeds.backoff import Backoff
-from freshline.runtime.observer import Level, Observer, Observers
+from freshline.runtime.notices import Level
+from freshline.runtime.observer import Observer, Observers
 from freshline.runtime.report_jobs import Job, JobEnded, JobWithdrawn, ReportStep
 from freshline.runtime.tracks import Outcome
 

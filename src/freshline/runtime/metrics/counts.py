@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from freshline.core.commands import StartUpdate
 from freshline.core.errors import PlatformError
 from freshline.runtime.health.deadlines import TIMEOUT
-from freshline.runtime.observer import Level
+from freshline.runtime.notices import Level
 from freshline.runtime.report_jobs import ReportStep
 from freshline.runtime.tracks import Outcome
 

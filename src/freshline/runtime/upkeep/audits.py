@@ -16,9 +16,9 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.distrust import distrusted, distrusted_views, is_rebuilt
 from freshline.executor.verified import WRONG
 from freshline.project.model import Project
-from freshline.runtime.failures import Hears
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.strategies import UPKEEP, read_uses
+from freshline.runtime.notices import Hears
 from freshline.runtime.tracks import Outcome
 
 _NEVER_S = float("-inf")

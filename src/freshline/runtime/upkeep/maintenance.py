@@ -18,10 +18,10 @@ from freshline.delta.retention import UNRECORDED
 from freshline.delta.small_files import files_of, worth_merging
 from freshline.executor.records import Executor
 from freshline.project.model import Project
-from freshline.runtime.failures import Hears, one_line
 from freshline.runtime.health.clock_jumps import ClockJumps
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
+from freshline.runtime.notices import Hears, one_line
 from freshline.runtime.reports.windows import read_since_s
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.upkeep.audits import Audits

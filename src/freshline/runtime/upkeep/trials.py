@@ -16,9 +16,9 @@ from freshline.executor.trials import UNTRIED, Trust
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.project.names import listed
-from freshline.runtime.failures import Hears
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.trials import note_trial, read_trials
+from freshline.runtime.notices import Hears
 from freshline.runtime.tracks import Outcome
 
 EXPECTED_S = 10.0
