@@ -67,6 +67,12 @@ def test_stars_are_known_where_their_tables_are(query, columns):
         ("SELECT * FROM t WHERE at > now() - INTERVAL 1 DAY", ("now", "clock")),
         ("SELECT current_date AS d", ("current_date", "clock")),
         ("SELECT unix_timestamp()", ("unix_timestamp", "clock")),
+        ("SELECT a, date 'today' AS day FROM t", ("'today'", "clock")),
+        ("SELECT * FROM t WHERE at > TIMESTAMP 'Now UTC'", ("'Now UTC'", "clock")),
+        ("SELECT * FROM t WHERE day = cast('yesterday' AS DATE)", ("'yesterday'", "clock")),
+        ("SELECT to_date('tomorrow')", ("'tomorrow'", "clock")),
+        ("SELECT 'now' :: timestamp", ("'now'", "clock")),
+        ("SELECT 'now' AS a, cast('today' AS STRING), date 'epoch', f('now') FROM t", None),
         ("SELECT unix_timestamp(at), t.current_date, rand, x AS current_date FROM t", None),
     ],
 )

@@ -19,7 +19,7 @@ from freshline.sql.query.scopes import is_limited, items_of, makes_groups
 from freshline.sql.query.unsupported import Unsupported, text_of
 from freshline.sql.text.builtin import BUILT_IN, ELSEWHERE
 from freshline.sql.text.canonical import counts_rows, is_whole
-from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK
+from freshline.sql.text.functions import AGGREGATES, CHANCE, CLOCK, SPECIAL_TIME
 from freshline.sql.text.tokens import tokens
 
 _CLOCK_NODES = (
@@ -81,10 +81,6 @@ _CHOICES = {
 _NOW = re.compile(
     r"\s*(now|today|tomorrow|yesterday)(\s+(utc|gmt|z|[a-z]+/\S+|[+-]\d\S*))?\s*\Z", re.IGNORECASE
 )
-_SPECIAL = re.compile(
-    r"[\s\x00-\x1f]*(now|today|tomorrow|yesterday)([^a-z].*)?\Z", re.IGNORECASE | re.DOTALL
-)
-"""A text that Spark takes for a day of now where it stands for a time, whatever zone is behind."""
 _TIME_OF_DAY = re.compile(r"[\s\x00-\x1f]*(T\d|\d{1,2}:)")
 """A text without a date, which Spark takes for a time of today."""
 _PASSING: dict[type, tuple[str, ...]] = {
@@ -206,7 +202,7 @@ def _clock(node: exp.Expr) -> Reason | None:
         return _reason("CLOCK", f"'{node.name}' as a time has another value in every run", node)
     if isinstance(node, exp.Cast) and node.is_type(*_MOMENTS, *_DAYS):
         for text in _texts(node.this):
-            if _SPECIAL.match(text):
+            if SPECIAL_TIME.match(text):
                 return _reason("CLOCK", f"'{text}' as a time has another value in every run", node)
             if _TIME_OF_DAY.match(text) and node.is_type(*_MOMENTS):
                 return _reason("CLOCK", f"the time '{text}' without a date is one of today", node)

@@ -8,6 +8,8 @@ needs these names and no syntax tree, so nothing here imports sqlglot.
 
 from __future__ import annotations
 
+import re
+
 from freshline.sql.text.tokens import Token
 
 AGGREGATES = frozenset(
@@ -43,6 +45,12 @@ CLOCK = frozenset(
 )
 CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
 """Those that ask the clock without brackets too, where no column has the name."""
+SPECIAL_TIME = re.compile(
+    r"[\s\x00-\x1f]*(now|today|tomorrow|yesterday)([^a-z].*)?\Z", re.IGNORECASE | re.DOTALL
+)
+"""A text that Spark takes for a day of now where it stands for a time, whatever zone is behind."""
+_TIME_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_TO_TIME = (*_TIME_TYPES, "TO_DATE", "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_NTZ")
 
 
 def is_call(tokens: list[Token], at: int) -> bool:
@@ -55,13 +63,17 @@ def is_call(tokens: list[Token], at: int) -> bool:
 
 
 def volatile_call(tokens: list[Token]) -> tuple[Token, str] | None:
-    """The first call of a function that asks the clock or chance, and which of the two.
+    """The first part that asks the clock or chance, and which of the two.
 
-    ``unix_timestamp`` asks the clock only without an argument.
+    It is a call of a function, or a text such as ``'now'`` that is made a time. ``unix_timestamp``
+    asks the clock only without an argument.
     """
     for at, token in enumerate(tokens):
         name = token.text.lower()
-        if is_call(tokens, at):
+        if token.kind == "string":
+            if SPECIAL_TIME.match(token.value) and _is_made_time(tokens, at):
+                return token, "clock"
+        elif is_call(tokens, at):
             empty = at + 2 < len(tokens) and tokens[at + 2].is_symbol(")")
             if name in CHANCE:
                 return token, "chance"
@@ -70,6 +82,21 @@ def volatile_call(tokens: list[Token]) -> tuple[Token, str] | None:
         elif name in CLOCK_WORDS and token.kind == "word" and not _names_column(tokens, at):
             return token, "clock"
     return None
+
+
+def _is_made_time(tokens: list[Token], at: int) -> bool:
+    """If a text is a time: ``DATE 'x'``, ``CAST('x' AS DATE)``, ``to_date('x')``, ``'x'::DATE``."""
+    before, behind = tokens[max(at - 2, 0) : at], tokens[at + 1 : at + 4]
+    if before and before[-1].is_word(*_TIME_TYPES):
+        return True
+    if len(before) == 2 and before[1].is_symbol("("):  # noqa: PLR2004 - a word and what it opens
+        if before[0].is_word(*_TO_TIME):
+            return True
+        if before[0].is_word("CAST", "TRY_CAST"):
+            return len(behind) > 1 and behind[0].is_word("AS") and behind[1].is_word(*_TIME_TYPES)
+    return "".join(each.text.upper() for each in behind).startswith(
+        tuple(f"::{each}" for each in _TIME_TYPES)
+    )
 
 
 def _names_column(tokens: list[Token], at: int) -> bool:
