@@ -76,6 +76,165 @@ def test_a_column_with_the_time_of_loading_is_told(compiled, column):
     assert any(each.startswith(told) for each in item.changed)
 
 
+DAILY = "select current_date() as day, o_id, price from {}"
+NO_BRANCH = DAILY.format("{{ ref('stg_orders') }}")
+BRANCH = NO_BRANCH + " {% if is_incremental() %} where "
+END = " from {{ this }} t) {% endif %}"
+OF_TODAY = (
+    BRANCH + "o_id not in (select o_id from {{ this }} where day = current_date()) {% endif %}"
+)
+OF_TABLE = BRANCH + "not exists (select 1 from {{ this }} t where t.day = at) {% endif %}"
+ONE_A_DAY = BRANCH + "{{ dbt.current_timestamp() }} > (select max(t.day)" + END
+NEWER = BRANCH + "at > (select coalesce(max(day), '1900-01-01')" + END
+SAME_NAME = BRANCH + "day >= (select max(day)" + END
+
+
+@pytest.fixture
+def kept(compiled):
+    """A function that gives the item of an incremental model with another text and options."""
+
+    def make(code, query=DAILY, change=None, **config):
+        def change_all(manifest):
+            manifest["macros"]["macro.dbt.current_timestamp"] = {"macro_sql": ""}
+            node = manifest["nodes"][KEPT]
+            node["config"] |= {"unique_key": None} | config
+            node["raw_code"] = code
+            node["compiled_code"] = query.format("shop.stg_orders")
+            if "is_incremental" not in code:
+                node["depends_on"]["macros"] = []
+            if change is not None:
+                change(manifest["nodes"])
+
+        (item,) = (each for each in read_dbt(compiled(change_all)).items if each.key == KEPT)
+        return item
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("code", "config", "taken"),
+    [
+        # One row for each day and order: dbt merges by both, or replaces today's partition.
+        (NO_BRANCH, {"unique_key": ["Day", "o_id"], "incremental_strategy": "merge"}, False),
+        (NO_BRANCH, {"unique_key": "day || o_id", "incremental_strategy": "merge"}, False),
+        (NO_BRANCH, {"partition_by": ["day"], "incremental_strategy": "insert_overwrite"}, False),
+        (NO_BRANCH, {"incremental_predicates": ["day = current_date()"],
+                     "incremental_strategy": "replace_where"}, False),
+        # All rows are added once more by each run.
+        (NO_BRANCH, {"incremental_strategy": "append"}, False),
+        (NO_BRANCH, {"incremental_strategy": None}, False),
+        (OF_TODAY, {"incremental_strategy": "append"}, False),
+        (OF_TABLE, {"incremental_strategy": "append"}, False),
+        (ONE_A_DAY, {"incremental_strategy": "append"}, False),
+        # The time tells no rows apart.
+        (NO_BRANCH, {"unique_key": "o_id", "incremental_strategy": "merge"}, True),
+        (NO_BRANCH, {"unique_key": "o_id", "incremental_strategy": "merge",
+                     "partition_by": ["day"]}, True),
+        (NO_BRANCH, {"incremental_strategy": "insert_overwrite", "partition_by": "o_id"}, True),
+        (NEWER, {"incremental_strategy": "append"}, True),
+        (SAME_NAME, {"incremental_strategy": "append"}, True),
+    ],
+)  # fmt: skip
+def test_a_time_by_which_rows_are_told_apart_is_no_time_of_loading(kept, code, config, taken):
+    item = kept(code, **config)
+    refusal = item.refusal or ""
+    assert refusal.startswith("it asks the clock (current_date)") != taken
+    assert ("day is the time of the table's last update" in str(item.changed)) == taken
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select o_id, current_date() as today, datediff(today, at) as age from {}",
+        "select o_id, current_date() as today from {} qualify today > at",
+        "select o_id, date 'today' as day, price from {} where at > timestamp 'yesterday'",
+    ],
+)
+def test_a_column_that_is_made_of_the_clocks_is_the_clocks(kept, query):
+    assert "it asks the clock" in (kept(NEWER, query, incremental_strategy="append").refusal or "")
+
+
+@pytest.mark.parametrize("strategy", ["append", "merge"])
+def test_rows_that_each_run_adds_once_more_are_told(kept, strategy):
+    query = "select o_id, price from {}"
+    config = {"incremental_strategy": strategy, "unique_key": strategy == "merge" and "o_id"}
+    item = kept(query, query, **config)
+    assert item.refusal is None
+    told = "it does not ask is_incremental, so each run of dbt adds all rows of its query once more"
+    assert (told in str(item.changed)) == (strategy == "append")
+
+
+def test_rows_that_no_full_refresh_drops_are_not_those_of_a_query(kept):
+    query = "select o_id, price from {}"
+    item = kept(query, query, full_refresh=False, unique_key="o_id")
+    assert (item.refusal or "").startswith("its full_refresh is false: no run of dbt makes its")
+
+
+RECENT = "select o_id, c_id, at, price from {} where at >= current_date() - 3"
+
+
+def test_the_clock_is_found_behind_an_ephemeral_model(kept):
+    def change(nodes):
+        nodes[STG]["compiled_code"] = RECENT.format("raw.orders")
+        nodes[KEPT]["depends_on"]["nodes"] = ["model.shop.eph"]
+
+    item = kept("x", "select * from {}", change, unique_key="o_id")
+    assert (item.refusal or "").startswith(f"it asks the clock (current_date in {STG})")
+
+
+STAMPED = (
+    "with final as (select o_id, price, current_timestamp() as loaded_at from shop.stg_orders)"
+    " select *{} from final{}"
+)
+
+
+@pytest.mark.parametrize("materialized", ["table", "materialized_view"])
+@pytest.mark.parametrize(
+    ("query", "of_table", "refused", "told"),
+    [
+        ("select * from shop.revenue", RECENT.format("shop.stg_orders"), True, False),
+        ("select * from shop.revenue", "select uuid() as id from shop.stg_orders", True, False),
+        ("select o_id from shop.revenue", STAMPED.format("", ""), False, False),
+        ("select o_id, loaded_at from shop.revenue", STAMPED.format("", ""), False, True),
+        ("select o_id from shop.revenue", STAMPED.format("", " where loaded_at > at"), True, False),
+        ("select o_id from shop.revenue", STAMPED.format(", loaded_at - at as age", ""), True,
+         False),
+        ("select o_id from shop.revenue", STAMPED.format(", f(at, loaded_at, 1)", ""), True, False),
+    ],
+)  # fmt: skip
+def test_an_incremental_model_keeps_what_a_table_that_asks_the_clock_no_longer_has(
+    kept, materialized, query, of_table, refused, told
+):
+    def change(nodes):
+        nodes[REVENUE]["config"]["materialized"] = materialized
+        nodes[REVENUE]["compiled_code"] = of_table
+        nodes[REVENUE]["depends_on"]["nodes"] = [STG]
+        nodes[KEPT]["depends_on"]["nodes"] = [REVENUE]
+
+    item = kept("x", query, change, unique_key="o_id", incremental_strategy="merge")
+    assert ((item.refusal or "").startswith("it asks ")) == refused
+    assert (f"it reads loaded_at of {REVENUE}" in str(item.changed)) == told
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select max(Loaded_at) as at from shop.orders_kept", True),
+        ("select at from shop.orders_kept", False),
+    ],
+)
+def test_a_reader_of_the_time_of_loading_is_told(compiled, query, told):
+    def change(manifest):
+        nodes = manifest["nodes"]
+        query_of = "select o_id, current_timestamp() as loaded_at from shop.stg_orders"
+        nodes[KEPT]["compiled_code"] = query_of
+        nodes[REVENUE]["compiled_code"] = query
+        nodes[REVENUE]["depends_on"]["nodes"] = [KEPT]
+
+    (item,) = (each for each in read_dbt(compiled(change)).items if each.key == REVENUE)
+    assert (f"it reads loaded_at of {KEPT}, which is the time" in str(item.changed)) == told
+
+
 def test_a_table_that_asks_the_clock_is_its_query(compiled):
     def change(manifest):
         manifest["nodes"][REVENUE]["compiled_code"] = "select now() as at from shop.stg_orders"

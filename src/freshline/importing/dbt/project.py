@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.context import Kind
-from freshline.importing.dbt.history import load_times, lost_history
+from freshline.importing.dbt.history import adds_all, load_times, lost_history, times_read
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import (
@@ -75,6 +76,14 @@ _UNKNOWN_OPTIONS = (
     " part of their tables, or those of another project. If you are not sure, run"
     " `dbt compile --full-refresh` and import again."
 )
+_ADDS_ALL = (
+    "it does not ask is_incremental, so each run of dbt adds all rows of its query once more; here"
+    " each of them is there once"
+)
+_NEVER_ANEW = (
+    "its full_refresh is false: no run of dbt makes its rows anew, so its table may have rows that"
+    " its query does not give"
+)
 _NO_FULL_REFRESH = (
     "its SQL is that of an incremental run, or may be: compile with `dbt compile --full-refresh`"
 )
@@ -113,6 +122,7 @@ def read_dbt(folder: Path) -> Found:
             items.append(_snapshot(key, node))
         elif kind == "test":
             checks.append(read_test(key, node, overrides))
+    items = [_with_times(item, items, manifest) for item in items]
     checks += [
         Check(key, "unit test", "", refusal="it tests a query on rows of its own, not a table")
         for key in manifest.unit_tests
@@ -204,10 +214,13 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
     found = dependences(node, surroundings.macros)
     changed += _given(found, surroundings.manifest)
     if materialized == "incremental":
+        limited, adapter = Kind.FULL_REFRESH in found.words, surroundings.manifest.adapter
         changed += [
             f"{name} is the time of the table's last update, in all its rows; dbt's is of each row"
-            for name in load_times(str(node.get("compiled_code") or ""))
+            for name in load_times(node, adapter, limited=limited)
         ]
+        if not limited and adds_all(config, adapter):
+            changed.append(_ADDS_ALL)
     build_after = mapping(mapping(config.get("freshness")).get("build_after"))
     is_table = role == "table"
     left_out = _left_out(config)
@@ -239,6 +252,19 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
         changed=tuple(changed),
         left_out=tuple(left_out),
     )
+
+
+def _with_times(item: Item, items: list[Item], manifest: Manifest) -> Item:
+    """The item, told what it reads of load times of models that are taken."""
+    if item.role != "table" or item.refusal is not None:
+        return item
+    refused = [each.key for each in items if each.refusal is not None]
+    told = tuple(
+        f"it reads {name} of {key}, which is the time of that table's last update; in dbt there are"
+        " rows of earlier times too"
+        for name, key in times_read(manifest.nodes[item.key], manifest, refused)
+    )
+    return dataclasses.replace(item, changed=item.changed + told)
 
 
 def _given(found: Dependences, manifest: Manifest) -> list[str]:
@@ -307,7 +333,9 @@ def _not_whole(
     if not node.get("compiled") or not node.get("compiled_code"):
         return "it was not compiled"
     if config.get("materialized") == "incremental":
-        return lost_history(node, manifest)
+        if config.get("full_refresh") is False:
+            return _NEVER_ANEW
+        return lost_history(node, manifest, limited=Kind.FULL_REFRESH in found.words)
     return None
 
 
