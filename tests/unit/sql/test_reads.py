@@ -203,6 +203,11 @@ def test_paths_that_differ_in_case_alone_are_two_tables():
     assert rewritten("SELECT * FROM DB.T", {"db.t": "one"}) == "SELECT * FROM one AS T"
 
 
+def test_other_functions_and_names_like_those_that_read_a_text_are_read():
+    query = "WITH table_changes(i) AS (SELECT 1) SELECT table_changes.i FROM lib.table_changes('b')"
+    assert reads_of(f"{query}, table_changes, t AS table_changes(i)")[0].name == "t"
+
+
 def test_rewriting_without_a_change_is_verbatim():
     query = "SELECT  *\r\nFROM STREAM f -- the feed"
     assert rewritten(query, {}) == query
@@ -219,6 +224,10 @@ def test_rewriting_without_a_change_is_verbatim():
         (f"SELECT {'(' * 3000}1{')' * 3000}", "parentheses are more than 300 deep"),
         ("SELECT 1)", "a parenthesis is closed that was not opened"),
         ("SELECT * FROM identifier('a')", "a table's name is computed by IDENTIFIER"),
+        ("SELECT * FROM a JOIN table_changes('b', 0)", "table_changes reads a table that only a"),
+        ("SELECT (SELECT max(i) FROM `Table_Changes_By_Path`('/b', 0)) FROM a",
+         "table_changes_by_path reads a table that only a text names"),
+        ("FROM system.builtin.table_changes('b', 0) |> SELECT i", "table_changes reads a table"),
         ('SELECT * FROM a JOIN "b"', "a table's name is in quotes, as a text is"),
         *[
             (f"SELECT * FROM {named}", "a table's name has a variable")
@@ -237,7 +246,7 @@ def test_rewriting_without_a_change_is_verbatim():
             )
         ],
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_said(query, what):
     with pytest.raises(SqlTextError, match=what):
         reads_of(query)

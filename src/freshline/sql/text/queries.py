@@ -1,4 +1,4 @@
-"""Queries told from texts that begin like one and write.
+"""Queries told from texts that begin like one and write, or read what they do not name.
 
 Spark carries out ``WITH … INSERT``, ``WITH … DELETE`` and ``FROM t INSERT`` when it is given them,
 even if only the columns are asked for.
@@ -6,12 +6,33 @@ even if only the columns are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from freshline.sql.text.tokens import SqlTextError, Token
 
 _BEGINNINGS = ("SELECT", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+
+_BY_TEXT = frozenset({"table_changes", "table_changes_by_path"})
+"""Table functions of Delta's that read a table whose name or path is their argument."""
+_OF_SPARK: tuple[list[str], ...] = ([], ["builtin"], ["system", "builtin"])
+
+
+def refuse_table_in_text(function: Sequence[str], line: int) -> None:
+    """Raise if a table function reads a table that it gets as a text.
+
+    No change of that table would be noticed: it is not among those that the query names.
+
+    Raises:
+        SqlTextError: It does.
+    """
+    *schema, name = [part.lower() for part in function]
+    if name in _BY_TEXT and schema in _OF_SPARK:
+        raise SqlTextError(
+            f"{name} reads a table that only a text names, so no change of it would be noticed;"
+            " a table is read by its name, in FROM",
+            line,
+        )
 
 
 def check_query(tokens: Iterable[Token]) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from freshline.sql.text.queries import check_query
+from freshline.sql.text.queries import check_query, refuse_table_in_text
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES")
@@ -127,7 +127,8 @@ def reads_of(query: str) -> tuple[Read, ...]:
 
     Raises:
         SqlTextError: A string, comment or parenthesis is not closed, parentheses are too deep, a
-            table's name is computed (``IDENTIFIER(...)``, ``${name}``), or the text is no query.
+            table's name is computed or a text (``IDENTIFIER(...)``, ``${name}``,
+            ``table_changes('name', 0)``), or the text is no query.
     """
     found = tokens(query)
     reads = _Walk(found).reads()
@@ -402,6 +403,7 @@ class _Walk:
         if parenthesis:
             if last.is_word("IDENTIFIER"):
                 raise SqlTextError("a table's name is computed by IDENTIFIER", last.line)
+            refuse_table_in_text(parts, last.line)
             self.calls.add(at)
             return at  # a table function; its arguments are walked as any parentheses
         if stream_at is not None and self.tokens[stream_at + 1].is_symbol("("):
