@@ -449,6 +449,30 @@ def test_a_table_that_dbt_does_not_know_is_told(compiled, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select o_id from table_changes('shop.orders_kept', 0) join shop.stg_orders using (o_id)",
+         "its SQL cannot be read: table_changes reads a table that only a text"),
+        ("select o_id from shop.stg_orders where f('`shop`.`Orders_Kept`')",
+         "it names model.shop.orders_kept in a text alone: what reads it so reads dbt's own table"),
+        ("select o_id, 'shop.orders_kept' as origin from shop.orders_kept", None),
+        ("select o_id, 'shop.orders_kept_too' as x, 'shop' as y from shop.stg_orders", None),
+    ],
+)  # fmt: skip
+def test_a_table_that_a_text_names_would_be_dbts_own(compiled, tmp_path, query, reason):
+    def change(manifest):
+        node = manifest["nodes"]["model.shop.revenue"]
+        node["config"]["partition_by"], node["columns"] = None, {}
+        node["compiled_code"], node["extra_ctes"] = query, []
+        node["depends_on"]["nodes"] = ["model.shop.stg_orders", "model.shop.orders_kept"]
+
+    _, rows = imported(compiled(change), tmp_path / "new")
+    why = reasons(rows).get("model.shop.revenue")
+    assert (why or "").startswith(reason or "")
+    assert (why is None) == (reason is None)
+
+
 def version_11(manifest):
     manifest["metadata"]["dbt_schema_version"] = "https://schemas.getdbt.com/dbt/manifest/v11.json"
 

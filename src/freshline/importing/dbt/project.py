@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ from freshline.importing.dbt.manifest import (
 from freshline.importing.dbt.order import in_order
 from freshline.importing.dbt.overrides import Overrides
 from freshline.importing.dbt.tests import read_test
+from freshline.importing.inlining import without_end
 from freshline.importing.items import Check, Found, Item, Role
+from freshline.sql.text.reads import reads_of
 from freshline.sql.text.tokens import SqlTextError, tokens
 
 _ROLES: dict[str, Role] = {
@@ -294,13 +297,36 @@ def _refusal(
             "it can query the database while dbt compiles it"
             f" ({found.words[Kind.DATABASE]}): its SQL holds answers"
         )
-    if any(each.startswith("function.") for each in depends(node)):
-        return "it calls a function that dbt creates"
+    if hidden := _hidden_read(node, surroundings.manifest):
+        return hidden
     if config.get("sql_header"):
         return "its sql_header would have to run before each update"
     return surroundings.around.of_model(key, node) or _not_whole(
         node, config, found, surroundings.manifest
     )
+
+
+def _hidden_read(node: Mapping[str, Any], manifest: Manifest) -> str | None:
+    """Why a function may read a table that the query names in no FROM, or None."""
+    if any(each.startswith("function.") for each in depends(node)):
+        return "it calls a function that dbt creates"
+    query = str(node.get("compiled_code") or "")
+    try:
+        reads = {
+            tuple(part.lower() for part in read.parts) for read in reads_of(without_end(query))
+        }
+        texts = [
+            each.value.replace("`", "").lower() for each in tokens(query) if each.kind == "string"
+        ]
+    except (SqlTextError, ValueError):
+        return None  # it is refused for that
+    for key in depends(node):
+        relation = _relation(manifest.nodes.get(key) or manifest.sources.get(key) or {})
+        parts = tuple(part.lower() for part in relation)
+        name = re.compile(rf"(?<![\w.]){re.escape('.'.join(parts))}(?![\w.])")
+        if parts and parts not in reads and any(name.search(text) for text in texts):
+            return f"it names {key} in a text alone: what reads it so reads dbt's own table"
+    return None
 
 
 def _masked(node: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
