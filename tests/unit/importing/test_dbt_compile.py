@@ -279,6 +279,12 @@ def test_options_of_merges_that_fall_away_are_named(compiled):
         "incremental_predicates": ["DBT_INTERNAL_DEST.at > '2024-01-01'"],
         "merge_update_columns": ["price"],
         "merge_exclude_columns": ["at"],
+        "skip_matched_step": True,
+        "skip_not_matched_step": True,
+        "matched_condition": "s.at > t.at",
+        "not_matched_condition": "s.price > 0",
+        "not_matched_by_source_action": "delete",
+        "not_matched_by_source_condition": "t.at > '2024-01-01'",
         "on_schema_change": "append_new_columns",
     }
 

@@ -235,6 +235,50 @@ def test_a_package_that_dispatch_names_counts():
     assert overrides.of_materialization("table") == "macro.lib.spark__create_table_as"
 
 
+BY_NAME: dict[str, dict[str, Any]] = {
+    "macro.dbt_databricks.materialization_incremental_databricks": {
+        "macro_sql": "{% materialization incremental, adapter='databricks' %}"
+        "{{ adapter.get_incremental_strategy_macro(context, strategy)(arguments) }}"
+        "{% endmaterialization %}"
+    },
+    "macro.dbt.get_incremental_merge_sql": {
+        "macro_sql": "{{ return(adapter.dispatch('get_incremental_merge_sql', 'dbt')(a)) }}"
+    },
+    "macro.dbt_databricks.databricks__get_incremental_merge_sql": {
+        "macro_sql": "{{ databricks__get_merge_sql(a) }}"
+    },
+    "macro.dbt_databricks.databricks__get_merge_sql": {"macro_sql": ""},
+}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "macro", "adapter", "counts"),
+    [
+        (None, "macro.shop.databricks__get_incremental_merge_sql", "databricks", True),
+        ("merge", "macro.shop.get_incremental_merge_sql", "databricks", True),
+        ("merge", "macro.shop.databricks__get_merge_sql", "databricks", True),
+        ("keep_deleted", "macro.shop.get_incremental_keep_deleted_sql", "databricks", True),
+        ("keep+all", "macro.shop.get_incremental_keep_all_sql", "databricks", True),
+        ("append", "macro.shop.get_incremental_merge_sql", "databricks", False),
+        ("merge", "macro.lib.get_incremental_merge_sql", "databricks", False),
+        # dbt-spark has its strategies in macros of its own.
+        ("merge", "macro.shop.get_incremental_merge_sql", "spark", False),
+    ],
+)
+def test_a_strategy_that_dbt_finds_by_its_name_may_be_the_projects(
+    compiled, strategy, macro, adapter, counts
+):
+    def change(manifest):
+        manifest["metadata"]["adapter_type"] = adapter
+        manifest["macros"] |= BY_NAME | {macro: {"macro_sql": ""}}
+        manifest["nodes"][KEPT]["config"]["incremental_strategy"] = strategy
+
+    why = refusals(read_dbt(compiled(change)))
+    assert why.get(KEPT, "").startswith(f"{macro} is in the place of dbt's own macro") == counts
+    assert (KEPT in why) == counts
+    assert REVENUE not in why
+
+
 @pytest.mark.parametrize(
     ("macro", "counts"),
     [

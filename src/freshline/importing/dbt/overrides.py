@@ -30,13 +30,26 @@ class Overrides:
         self._macros = macros
         self._project = project
         self._of_test: dict[str, str | None] = {}
+        self._of_strategy: dict[str, str | None] = {}
         self._of_table = {
             name: self._in_place_of(f"materialization_{name}") for name in _MATERIALIZATIONS
         }
 
-    def of_materialization(self, name: str) -> str | None:
-        """The macro that fills tables in the place of dbt's own, or None."""
-        return self._of_table.get(name)
+    def of_materialization(self, name: str, strategy: str = "") -> str | None:
+        """The macro that fills tables in the place of dbt's own, or None.
+
+        Args:
+            name: Of the materialization.
+            strategy: Of an incremental model, where dbt comes to the strategy's macro by its name
+                in Python, which no macro shows.
+        """
+        own = self._of_table.get(name)
+        if own is not None or not strategy:
+            return own
+        if strategy not in self._of_strategy:
+            root = f"get_incremental_{strategy.replace('+', '_')}_sql"
+            self._of_strategy[strategy] = self._in_place_of(root)
+        return self._of_strategy[strategy]
 
     def of_test(self, name: str) -> str | None:
         """The macro in the place of one of those by which dbt runs the generic test, or None."""

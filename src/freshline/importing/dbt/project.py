@@ -36,12 +36,19 @@ _ROLES: dict[str, Role] = {
     "view": "view",
     "ephemeral": "inlined",
 }
+_OF_QUERY = "no rows are merged: the table has those of its query, with its values"
 _IGNORED_CONFIG = (
     ("incremental_strategy", "the strategy is chosen by measured cost"),
     ("incremental_predicates", "no rows are merged, so none are chosen for it"),
     ("predicates", "no rows are merged, so none are chosen for it"),
     ("merge_update_columns", "no rows are merged: each column has the query's value"),
     ("merge_exclude_columns", "no rows are merged: each column has the query's value"),
+    ("skip_matched_step", _OF_QUERY),
+    ("skip_not_matched_step", _OF_QUERY),
+    ("matched_condition", _OF_QUERY),
+    ("not_matched_condition", _OF_QUERY),
+    ("not_matched_by_source_action", _OF_QUERY),
+    ("not_matched_by_source_condition", _OF_QUERY),
     ("cluster_by", "tables are not clustered"),
     ("clustered_by", "tables are not bucketed"),
     ("liquid_clustered_by", "tables are not clustered"),
@@ -287,7 +294,9 @@ def _refusal(
     materialized = str(config.get("materialized"))
     if materialized not in _ROLES:
         return f"its materialization {materialized} is not known"
-    own = surroundings.overrides.of_materialization(materialized)
+    by_name = materialized == "incremental" and surroundings.manifest.adapter == "databricks"
+    strategy = str(config.get("incremental_strategy") or "merge") if by_name else ""
+    own = surroundings.overrides.of_materialization(materialized, strategy)
     if own is not None:
         return f"{own} is in the place of dbt's own macro, and may fill its table with other rows"
     if masked := _masked(node, config):
