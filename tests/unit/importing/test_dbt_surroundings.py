@@ -134,6 +134,17 @@ def test_a_hook_that_asks_by_a_macro_is_told_as_a_hook(read):
         ("{{ 'drop table ' ~ this }}", "DROP"),
         ("select 1; {{ 'update' }} {{ this }} set o_id = 1", "UPDATE"),
         ("alter table {{ this }} set tblproperties ('a' = 'b') -- no delete", ""),
+        ("alter table {{ this }} alter c_id set mask shop.hide", "ALTER"),
+        ("alter table {{ this }} alter column c_id set mask shop.hide", "ALTER"),
+        ("alter table {{ this }} change c_id c_id string", "ALTER"),
+        ("alter materialized view {{ this }} set row filter shop.own on (c_id)", "ALTER"),
+        ("{{ 'alter view ' ~ this ~ ' set row filter f on (c_id)' }}", "ALTER"),
+        ("create policy own on table {{ this }} row filter f to everyone", "CREATE POLICY OWN ON"),
+        ("create or replace policy p on schema shop column mask f", "CREATE OR REPLACE POLICY"),
+        ("replace table {{ this }} as select distinct * from {{ this }}", "REPLACE TABLE"),
+        ("alter view {{ this }} set tblproperties ('a' = 'alter c')", ""),
+        ("create policy own on table audit.runs row filter f to everyone", ""),
+        ("comment on table {{ this }} is 'to replace table x, and no policy on it'", ""),
     ],
 )
 def test_a_hook_that_is_put_together_is_read_by_its_verb(read, hook, words):

@@ -32,21 +32,28 @@ _NAME = re.compile(
 _REFERENCE = re.compile(
     r"\{\{-?\s*(?:ref|source)\s*\([^()]*\)(?:\.\w+(?:\([^()]*\))?)*\s*-?\}\}", re.DOTALL
 )
+_TABLE = r"(?:(?:materialized\s+|streaming\s+)?(?:table|view))"
 _CHANGES = re.compile(
     r"\b(delete\s+from|insert\s+(?:with\s+schema\s+evolution\s+)?(?:into|overwrite)(?:\s+table)?"
     r"|merge\s+(?:with\s+schema\s+evolution\s+)?into|truncate\s+table"
     r"|copy\s+into|load\s+data\b[^;]*?\binto\s+table|drop\s+table(?:\s+if\s+exists)?|restore\s+table|create\s+or\s+replace\s+table"
+    rf"|replace\s+table(?=\s+{_TARGET}\s+(?:as|using|comment|partitioned|cluster|tblproperties)\b)"
+    rf"|create\s+(?:or\s+replace\s+)?policy\b[^;]*?\bon\s+{_TABLE}"
     rf"|update(?=\s+{_TARGET}\s+(?:(?:as\s+)?[`\w]+\s+)?set\b))\b\s*({_TARGET})?",
     re.IGNORECASE | re.DOTALL,
 )
 _ALTERS = re.compile(
-    rf"\b(alter)\s+(?:table|{_JINJA})\s+({_TARGET})\s+"
-    r"(?:(?:add|drop|rename|replace|alter|change)\s+column"
+    rf"\b(alter)\s+(?:{_TABLE}|{_JINJA})\s+({_TARGET})\s+"
+    r"(?:(?:add|drop|rename|replace)\s+column|(?:alter|change)\s"
     r"|(?:add|drop|rename|truncate)\s+(?:if\s+(?:not\s+)?exists\s+)?partition"
     rf"|rename\s+to|set\s+location|set\s+row\s+filter|{_JINJA})",
     re.IGNORECASE | re.DOTALL,
 )
-_ANY = re.compile(r"\b(execute\s+immediate)\b", re.IGNORECASE)
+_ANY = re.compile(
+    r"\b(execute\s+immediate"
+    r"|create\s+(?:or\s+replace\s+)?policy(?=\s[^;]*?\bon\s+(?:catalog|schema|database)\b))\b",
+    re.IGNORECASE,
+)
 _SET = (
     r"\s*(?:time\s+zone\b|catalog\b|var(?:iable)?\s"
     rf"|(?:[\w.:`-]|{_JINJA}|\{{%(?:(?!%\}}).)*%\}})+\s*=\s*\S)"
@@ -77,7 +84,8 @@ _GOES_ON = {
 }
 """The rest of a statement whose first word Jinja puts there."""
 _ALTER_BEGINS = re.compile(
-    rf"(?:^|;)\s*(alter)(?:\s+(?:table|{_JINJA})(?:\s+{_TARGET})?)?\s*$", re.IGNORECASE | re.DOTALL
+    rf"(?:^|;)\s*(alter)(?:\s+(?:{_TABLE}|{_JINJA})(?:\s+{_TARGET})?)?\s*$",
+    re.IGNORECASE | re.DOTALL,
 )
 """Beginnings of statements whose other parts stand elsewhere."""
 _FORMATTED = re.compile(r"(?<!\{)\{\w*\}(?!\})|%(?:\(\w+\))?[sdr]\b")
