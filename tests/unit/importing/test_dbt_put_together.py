@@ -99,6 +99,26 @@ def test_a_table_may_be_altered_by_parts(refused, text):
 
 
 @pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("{{ var('post_sql') }}", True),
+        ("{{- env_var('POST_SQL', '') -}};", True),
+        ("{{ config.get('meta')['cleanup'] }}", True),
+        ("{% do run_query(model.config.meta.cleanup) %}", True),
+        ("{% do run_query(var('post_sql')) %}", True),
+        ("{{ run_given() }}", True),
+        ("optimize {{ var('table') }}", False),
+        ("{{ audit(var('table')) }}", False),
+        ("{{ log(var('note')) }}", False),
+        ("{% do run_query('optimize ' ~ var('table')) %}", False),
+    ],
+)
+def test_a_statement_that_is_a_value_may_be_any(refused, text, is_one):
+    run = "{% macro run_given() %}{% do run_query( var('q') ) %}{% endmacro %}"
+    assert refused(text, shop__run_given=run) == ({REVENUE} if is_one else set())
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "alter table {{ this }} cluster by (day)",

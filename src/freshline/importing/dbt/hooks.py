@@ -95,6 +95,12 @@ _WRITES = re.compile(
     re.IGNORECASE,
 )
 """Verbs of statements; those that are words of other statements too, only where one begins."""
+_GIVEN = r"(?P<given>var|env_var|config|model)\b[^(){}]*(?:\([^(){}]*\))?[^(){}]*"
+_FROM_VALUE = (
+    re.compile(rf"\s*\{{\{{-?\s*{_GIVEN}\}}\}}\s*;?\s*\Z"),
+    re.compile(rf"\brun_query\s*\(\s*{_GIVEN}\)"),
+)
+"""A statement that is a variable or an option: a hook that is nothing else, and what is run."""
 THIS = "{{ this }}"
 """Stands for the table of the model that has the hook."""
 _THIS = re.compile(
@@ -174,6 +180,9 @@ def _changed_by(
             yield Change(f"a call by a computed name, {word}", package=package)
         elif kind is Kind.UNREADABLE:
             yield Change(f"Jinja that cannot be parsed here, {word}", package=package)
+    if package not in OWN_PACKAGES:
+        for given in filter(None, (_FROM_VALUE[0].match(code), _FROM_VALUE[1].search(code))):
+            yield Change(f"a statement that {given['given']} gives", package=package)
     found = list(_changing(_QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", code)))
     if "{" in code and package not in OWN_PACKAGES:
         found += [] if found else _verbs(template)
