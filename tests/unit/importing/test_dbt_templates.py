@@ -122,6 +122,14 @@ def test_what_the_compile_was_given_is_named():
     assert dependences({"raw_code": code}, Macros(MACROS)).given == ("target.name", "env_var")
 
 
+@pytest.mark.parametrize(
+    "name", ["schema", "database", "this.schema", "this.database", "model.schema"]
+)
+def test_the_schema_is_the_targets_where_the_project_says_none(name):
+    code = "select 1 {% if " + name + " != 'prod' %}limit 1000{% endif %} from {{ this.name }}"
+    assert dependences({"raw_code": code}, Macros(MACROS)).given == (name,)
+
+
 def test_a_macro_that_dbt_saw_called_counts_and_a_hooks_does_not():
     listed = {"depends_on": {"macros": ["macro.lib.asks"]}}
     assert kinds("select 1", **listed) == {

@@ -38,12 +38,12 @@ class Kind(Enum):
 
 _KINDS = {
     Kind.PROJECT: """
-        api column database schema this ref source metric function doc project_name
+        api column this ref source metric function doc project_name
         config execute exceptions log print debug validation try_or_compiler_error write
         return fromjson tojson fromyaml toyaml zip zip_strict diff_of_two_dicts local_md5
         range dict namespace joiner cycler loop caller varargs kwargs super
     """,
-    Kind.GIVEN: "env_var target env dbt_version var",
+    Kind.GIVEN: "env_var target env dbt_version var database schema",
     Kind.DATABASE: """
         run_query statement load_result load_relation load_cached_relation get_columns_in_query
         store_result store_raw_result _sql_results sql_results submit_python_job
@@ -58,21 +58,26 @@ _KINDS = {
     Kind.COMPUTED: "context builtins render self context_macro_stack import from include extends",
 }
 _OF_NAME = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-_OF_ATTRIBUTE: dict[str, tuple[Kind, str]] = {
-    "adapter": (
-        Kind.PROJECT,
-        """dispatch quote quote_as_configured quote_seed_column type Relation Column behavior
-        convert_type render_raw_columns_constraints render_raw_model_constraints""",
-    ),
-    "flags": (Kind.FULL_REFRESH, "FULL_REFRESH full_refresh"),
-    "target": (Kind.PROJECT, "type"),
-    "modules": (Kind.PROJECT, "pytz re itertools"),
-    "model": (
-        Kind.PROJECT,
-        """name alias schema database unique_id resource_type package_name fqn config tags meta
-        description columns version latest_version language path original_file_path access group
-        refs sources metrics constraints contract docs checksum depends_on""",
-    ),
+_OF_ATTRIBUTE: dict[str, dict[Kind, str]] = {
+    "adapter": {
+        Kind.PROJECT: """
+            dispatch quote quote_as_configured quote_seed_column type Relation Column behavior
+            convert_type render_raw_columns_constraints render_raw_model_constraints
+        """,
+    },
+    "flags": {Kind.FULL_REFRESH: "FULL_REFRESH full_refresh"},
+    "target": {Kind.PROJECT: "type"},
+    "modules": {Kind.PROJECT: "pytz re itertools"},
+    "this": {Kind.GIVEN: "schema database"},
+    "model": {
+        Kind.PROJECT: """
+            name alias unique_id resource_type package_name fqn config tags meta description columns
+            version latest_version language path original_file_path access group refs sources
+            metrics constraints contract docs checksum depends_on
+        """,
+        # The target's, where the project's files do not say them.
+        Kind.GIVEN: "schema database",
+    },
 }
 """Attributes whose kind is not that of the name; any other attribute has the name's kind."""
 _OF_MODULES = {("datetime", "timedelta"), ("datetime", "datetime", "strptime")}
@@ -101,9 +106,9 @@ def kind_of(read: Read) -> Kind:
     name, *attributes = read.path
     if name is None:
         return Kind.COMPUTED
-    kind, names = _OF_ATTRIBUTE.get(name, (Kind.UNKNOWN, ""))
-    if attributes and attributes[0] in names.split():
-        return kind
+    for kind, names in _OF_ATTRIBUTE.get(name, {}).items():
+        if attributes and attributes[0] in names.split():
+            return kind
     if name == "modules" and any(read.path[1 : 1 + len(each)] == each for each in _OF_MODULES):
         return Kind.PROJECT
     if name in _RESOLVERS and not _resolves(read, _RESOLVERS[name]):
