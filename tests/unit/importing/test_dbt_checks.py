@@ -62,6 +62,7 @@ def test_the_four_tests_of_dbt_become_checks(compiled, tmp_path):
             config={"where": "n > 0", "severity": "ERROR", "error_if": "!= 0", "limit": None},
         )  # fmt: skip
         a_test(manifest, "accepted_values", revenue, column_name="n", values=[1, 2.5], quote=False)
+        a_test(manifest, "accepted_values", revenue, column_name="n", values=["it\\'s", 'a"b'])
         a_test(
             manifest, "relationships", kept, ORDERS,
             column_name="o_id", to="source('raw', 'orders')", field="o_id",
@@ -86,6 +87,7 @@ def test_the_four_tests_of_dbt_become_checks(compiled, tmp_path):
             ("not_null", ("day",), (), None, None, None, False),
             ("accepted_values", ("n",), ("1", "2"), None, None, "n > 0", False),
             ("accepted_values", ("n",), (1, 2.5), None, None, None, False),
+            ("accepted_values", ("n",), ("it's", 'a"b'), None, None, None, False),
         ],
         "orders": [
             ("unique", ("o_id",), (), None, None, None, True),
@@ -114,6 +116,10 @@ def test_the_four_tests_of_dbt_become_checks(compiled, tmp_path):
          "its {{ var('b') }} is filled in when dbt runs"),
         ("accepted_values", {"column_name": "n", "values": ["a", "env_var('B')"]}, {},
          "its env_var('B') is filled in when dbt runs"),
+        ("accepted_values", {"column_name": "n", "values": ["a", "it''s"]}, {},
+         "which text its value it''s is depends on settings of Spark"),
+        ("accepted_values", {"column_name": "n", "values": ["a\\tb"]}, {},
+         "which text its value a\\tb is depends on settings of Spark"),
         ("not_null", {"column_name": "{{ var('c') }}"}, {}, "its {{ var('c') }} is filled in"),
         ("relationships", {"column_name": "n", "to": "ref('orders_kept')", "field": "var('f')"},
          {}, "its var('f') is filled in when dbt runs"),

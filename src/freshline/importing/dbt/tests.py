@@ -16,6 +16,8 @@ _VERSION = re.compile(r"""\b(?:v|version)\s*=\s*["']?([\w.]+)""")
 _RENDERED = re.compile(r"\{\{|\{%|^\s*(?:env_var|var|ref|source|doc)\s*\(.+\)\s*$", re.DOTALL)
 """What dbt fills in when the test runs: Jinja, and calls that it renders without braces too."""
 _READS = re.compile(r"\{\{|\{%|\bselect\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"['\\]")
+"""What ends a text of SQL, or stands before a character that has another meaning there."""
 _LIMITS = (
     ("error_if", "!= 0"),
     ("warn_if", "!= 0"),
@@ -42,7 +44,8 @@ def read_test(key: str, node: Mapping[str, Any], overrides: Overrides) -> Check:
         kind,
         of or ", ".join(nodes),
         column=str(column or ""),
-        values=tuple(str(each) if quote else each for each in _list(values)),
+        # dbt puts a text between quotes as it is: a quote in it has a backslash in front.
+        values=tuple(str(each).replace("\\'", "'") if quote else each for each in _list(values)),
         to=_named(str(arguments.get("to")), nodes) if kind == "relationships" else None,
         field=str(arguments["field"]) if "field" in arguments else None,
         where=str(where) if where else None,
@@ -72,7 +75,7 @@ def _refusal(
     if unclear := _unclear(check):
         return unclear
     if check.kind == "accepted_values":
-        return _unfit_values(check, quoted=arguments.get("quote", True) is True)
+        return _unfit_values(check, arguments)
     if check.kind == "relationships" and (not check.to or check.field is None):
         return "the manifest does not say which table it refers to"
     return None
@@ -90,13 +93,15 @@ def _unclear(check: Check) -> str | None:
     return None
 
 
-def _unfit_values(check: Check, *, quoted: bool) -> str | None:
+def _unfit_values(check: Check, arguments: Mapping[str, Any]) -> str | None:
     if not check.values:
         return "it lists no values"
     unfit = [str(each) for each in check.values if not isinstance(each, int | float)]
-    if unfit and not quoted:
+    if unfit and arguments.get("quote", True) is not True:
         return f"its values are SQL expressions: {', '.join(unfit)}"
-    return None
+    texts = [str(each) for each in _list(arguments.get("values"))]
+    odd = [each for each in texts if _ESCAPED.search(each.replace("\\'", ""))]
+    return f"which text its value {odd[0]} is depends on settings of Spark" if odd else None
 
 
 def _named(text: str, nodes: Sequence[str]) -> str:
