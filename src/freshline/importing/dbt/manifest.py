@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from freshline.core.errors import Place, UserError
 
 VERSION = "12"
 ADAPTERS = ("spark", "databricks")
+_TARGET_PATH = re.compile(r"""^target-path:\s*["']?([^"'#{}\n]*[^"'#{}\s])""", re.MULTILINE)
 _COMPILE = "Run `dbt compile --full-refresh` in the dbt project, then import again."
 
 
@@ -28,6 +31,7 @@ class Manifest:
         disabled: Unique ids of what dbt does not run.
         full_refresh: Incremental models were compiled as if their table did not exist yet;
             None: run_results.json is of another run, so it is not known.
+        files: The files of all of them, from the folder of the project, disabled ones too.
         variables: Names that ``--vars`` of the compile gave a value; None: it is not known.
     """
 
@@ -40,16 +44,17 @@ class Manifest:
     disabled: tuple[str, ...]
     full_refresh: bool | None
     variables: tuple[str, ...] | None
+    files: frozenset[str] = frozenset()
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest in ``folder``/target.
+    """The manifest in ``folder``/target, or where dbt_project.yml has dbt write it.
 
     Raises:
         UserError: There is none, it has another version or adapter, the compile did not end, or
             it had options that change what the queries read.
     """
-    path = folder / "target" / "manifest.json"
+    path = _target(folder) / "manifest.json"
     data = _json(path)
     if data is None:
         raise UserError(
@@ -79,7 +84,7 @@ def read_manifest(folder: Path) -> Manifest:
             next_step="Add a target with dbt-spark to profiles.yml and compile with it.",
         )
     nodes = data.get("nodes", {})
-    options = _options(folder, about.get("invocation_id"))
+    options = _options(path.parent, about.get("invocation_id"))
     if options is None:
         _require_compiled(path, nodes)
     return Manifest(
@@ -92,26 +97,97 @@ def read_manifest(folder: Path) -> Manifest:
         tuple(data.get("disabled") or ()),
         None if options is None else bool(options.get("full_refresh")),
         None if options is None else tuple(_variables(options)),
+        _files(data),
     )
 
 
-def changed_since(folder: Path, manifest: Manifest) -> list[str]:
-    """The files of the project's own models whose text is another than the manifest has."""
-    changed = []
-    for node in manifest.nodes.values():
-        path = node.get("original_file_path")
-        own = node.get("package_name") == manifest.project
-        if node.get("resource_type") != "model" or not own or not path:
+def _target(folder: Path) -> Path:
+    """The folder of dbt's artifacts: a ``target`` beside another ``target-path`` may be old."""
+    with suppress(OSError, ValueError):
+        found = _TARGET_PATH.search((folder / "dbt_project.yml").read_text(encoding="utf-8-sig"))
+        if found is not None and (folder / found[1] / "manifest.json").exists():
+            return folder / found[1]
+    return folder / "target"
+
+
+def _files(data: Mapping[str, Any]) -> frozenset[str]:
+    """The files of what a manifest has, disabled or not."""
+    listed = [*mapping(data.get("nodes")).values(), *mapping(data.get("macros")).values()]
+    listed += [each for found in mapping(data.get("disabled")).values() for each in found]
+    return frozenset(_path_of(each) for each in listed if isinstance(each, Mapping))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How the project's own files differ from what dbt compiled.
+
+    Attributes:
+        changed: Files of models and macros with another text.
+        gone: Files of models and macros that are not there.
+        new: Files of models that dbt did not compile.
+    """
+
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def changed_since(folder: Path, manifest: Manifest) -> Changes:
+    """What changed in the project's own models and macros after the compile.
+
+    Only in folders that are there: it may be compiled in one place and imported in another.
+    """
+    changed, gone = dict[str, None](), dict[str, None]()
+    roots = set[str]()
+    for each in (*manifest.nodes.values(), *manifest.macros.values()):
+        path = _path_of(each)
+        is_model = each.get("resource_type") == "model"
+        text = str(each.get("raw_code" if is_model else "macro_sql") or "")
+        own = each.get("package_name") == manifest.project
+        if not (own and path and (is_model or "macro_sql" in each)):
+            continue
+        if is_model:
+            roots.add(path.removesuffix(str(each.get("path")).replace("\\", "/")).strip("/"))
+        if not (folder / path.partition("/")[0]).is_dir():
             continue
         try:
-            text = (folder / str(path)).read_bytes().decode("utf-8-sig")
+            file = (folder / path).read_bytes().decode("utf-8-sig")
+        except FileNotFoundError:
+            gone[path] = None
+            continue
         except (OSError, ValueError):
-            continue  # it may be compiled in one place and imported in another
-        # dbt strips the text, and the ends of lines are those of the machine.
-        compiled = str(node.get("raw_code") or "")
-        if text.strip().splitlines() != compiled.strip().splitlines():
-            changed.append(str(path))
-    return changed
+            continue
+        if not (_same(text, file) if is_model else _lines(text) in _lines(file)):
+            changed[path] = None
+    roots -= {"", *manifest.files}
+    return Changes(tuple(changed), tuple(gone), tuple(_new_files(folder, roots, manifest.files)))
+
+
+def _new_files(folder: Path, roots: Collection[str], known: Collection[str]) -> Iterator[str]:
+    if (folder / ".dbtignore").exists():
+        return  # which of them dbt reads is not known
+    for root in sorted(roots):
+        for path in sorted((folder / root).rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            if path.suffix in {".sql", ".py"} and name not in known and path.is_file():
+                with suppress(OSError):
+                    if path.read_bytes().strip():  # dbt passes over an empty one
+                        yield name
+
+
+def _path_of(node: Mapping[str, Any]) -> str:
+    """The file of a model or macro, from the project's folder."""
+    return str(node.get("original_file_path") or "").replace("\\", "/")
+
+
+def _same(compiled: str, file: str) -> bool:
+    """Whether a model's text is that of its file: dbt strips it."""
+    return _lines(compiled.strip()) == _lines(file.strip())
+
+
+def _lines(text: str) -> str:
+    """A text whose lines end in one way: their ends are those of the machine."""
+    return "\n".join(text.splitlines())
 
 
 def _require_compiled(path: Path, nodes: Mapping[str, Mapping[str, Any]]) -> None:
@@ -145,13 +221,13 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
     return [str(each) for each in given] if isinstance(given, Mapping) else []
 
 
-def _options(folder: Path, invocation: object) -> dict[str, Any] | None:
+def _options(target: Path, invocation: object) -> dict[str, Any] | None:
     """The options of the run that wrote the manifest, by its run_results.json, or None.
 
     Raises:
         UserError: It had an option that makes every query read a part of its tables.
     """
-    path = folder / "target" / "run_results.json"
+    path = target / "run_results.json"
     results = _json(path) or {}
     if invocation is None or results.get("metadata", {}).get("invocation_id") != invocation:
         return None  # written by another run: nothing is known of this one

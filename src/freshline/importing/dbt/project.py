@@ -78,8 +78,13 @@ _UNKNOWN_RUN = (
 )
 _STALE = (
     "{} changed after the compile: the new project has the queries that dbt compiled, not those of"
-    " the files as they are. Run `dbt compile --full-refresh` and import again."
+    " the files as they are."
 )
+_GONE = "These files are not there any more: {}. The new project has what dbt compiled of them."
+_NEW = (
+    "These files came after the compile, or dbt did not read them: {}. Nothing of them is imported."
+)
+_AGAIN = "Run `dbt compile --full-refresh` and import again."
 _UNKNOWN_OPTIONS = (
     "run_results.json of the run of dbt that wrote manifest.json is not there, so it is not known"
     " whether the compile had `--empty`, `--sample`, `--defer` or `--vars`, by which queries read a"
@@ -140,8 +145,10 @@ def read_dbt(folder: Path) -> Found:
     notes = [f"`{key}` is disabled in dbt and was left out." for key in manifest.disabled]
     if manifest.full_refresh is None:
         notes.append(_UNKNOWN_OPTIONS)
-    if changed := changed_since(folder, manifest):
-        notes.append(_STALE.format(", ".join(f"`{each}`" for each in changed)))
+    since = changed_since(folder, manifest)
+    for files, told in ((since.changed, _STALE), (since.gone, _GONE), (since.new, _NEW)):
+        if files:
+            notes.append(f"{told.format(', '.join(f'`{each}`' for each in files))} {_AGAIN}")
     if not any(item.role == "base" for item in items):
         notes.append(
             "No source has `meta.freshline.feed`, which says where its rows come from: without a "
