@@ -354,3 +354,30 @@ def test_a_package_may_keep_its_log_and_the_project_may_not_change_what_it_does_
     model = {"name": "orders"}
     assert around("artifacts").of_model("model.shop.orders", model) is None
     assert around("shop").of_model("model.shop.orders", model) is not None
+
+
+COPY = "{% macro databricks_copy_into(target_table) %}copy into {{ target_table }}{% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "refused"),
+    [
+        ("{{ databricks_copy_into(target_table=var('t')) }}", {KEPT, REVENUE}),
+        ("{{ load_all() }}", {KEPT, REVENUE}),
+        ("{{ databricks_copy_into('shop.orders_kept') }}", {KEPT}),
+        ("{{ databricks_copy_into('raw.orders') }}", set()),
+        # A package's table of its own, by a macro of the adapter's.
+        ("{{ lib.keep() }}", set()),
+    ],
+)
+def test_a_macro_of_an_adapter_may_change_any_table_that_it_is_not_told(read, operation, refused):
+    macros = {
+        "macro.dbt_databricks.databricks_copy_into": {"macro_sql": COPY},
+        "macro.shop.load_all": {
+            "macro_sql": "{% macro load_all() %}{{ databricks_copy_into(x) }}{% endmacro %}"
+        },
+        "macro.lib.keep": {
+            "macro_sql": "{% macro keep() %}{{ databricks_copy_into(x) }}{% endmacro %}"
+        },
+    }
+    assert {KEPT, REVENUE} & set(refusals(read(operation, macros=macros))) == refused

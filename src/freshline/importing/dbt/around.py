@@ -9,7 +9,7 @@ from typing import Any
 
 from freshline.importing.dbt.hooks import THIS, Change, changes, hook_texts, names_of
 from freshline.importing.dbt.jinja import read_template
-from freshline.importing.dbt.macros import Macros
+from freshline.importing.dbt.macros import OWN_PACKAGES, Macros, package_of
 from freshline.importing.dbt.manifest import depends
 
 _SETTING = re.compile(
@@ -92,10 +92,12 @@ class Around:
         self.notes.append(f"`{key}`, a hook of dbt's runs, is not run.")
         told = f"the operation `{key}`"
         # An operation has no table of its own: of ``this`` it is not told which it is.
-        found = (
+        found = [
             dataclasses.replace(each, table=None) if each.table == THIS else each
             for each in changes(text, macros, depends(node))
-        )
+        ]
+        named = {each.words for each in found if each.table is not None}
+        adapters = self._adapters_called(text, macros)
         # What a package keeps in tables of its own (a log of runs) has their names from its code.
         self._of_all += [
             (told, each)
@@ -103,4 +105,13 @@ class Around:
             if each.table is not None
             or each.session
             or each.package in (None, "dbt", self._project)
+            or (each.package in adapters and each.words not in named)
         ]
+
+    def _adapters_called(self, text: str, macros: Macros) -> set[str]:
+        """The adapters whose macros an operation calls, itself or in macros of the project."""
+        called = macros.called_by(read_template(text))
+        for key in macros.reached(called):
+            if package_of(key) == self._project:
+                called |= macros.calls(key)
+        return {package_of(key) for key in called} & OWN_PACKAGES
