@@ -222,6 +222,7 @@ def test_an_incremental_model_keeps_what_a_table_that_asks_the_clock_no_longer_h
     [
         ("select max(Loaded_at) as at from shop.orders_kept", True),
         ("select at from shop.orders_kept", False),
+        ("select at, now() as loaded_at from shop.orders_kept", False),
     ],
 )
 def test_a_reader_of_the_time_of_loading_is_told(compiled, query, told):

@@ -74,7 +74,12 @@ def times_read(
     left, seen = [node], set(refused)
     while left:
         each = left.pop()
-        names = {token.name.lower() for token in _tokens(each) if token.is_name}
+        found = _tokens(each)
+        names = {
+            token.name.lower()
+            for at, token in enumerate(found)
+            if token.is_name and not (at and found[at - 1].is_word("AS"))  # it may stamp its own
+        }
         for key in depends(each):
             of = manifest.nodes.get(key, {})
             kind = _materialized(of)
