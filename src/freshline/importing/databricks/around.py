@@ -16,6 +16,14 @@ UNREAD = "?"
 _VARIABLE = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 _FORMATS = FILE_FORMATS | {"iceberg"}
 _ZONE = "spark.sql.session.timeZone"
+_OWN_NAMES = {
+    "TIMEZONE": _ZONE,
+    "ANSI_MODE": "spark.sql.ansi.enabled",
+    "LEGACY_TIME_PARSER_POLICY": "spark.sql.legacy.timeParserPolicy",
+}
+"""Parameters of Databricks SQL, in any case, that are settings of Spark under another name."""
+_NO_VALUES = frozenset({"LOCAL", "DEFAULT", "SYSTEM_DEFAULT"})
+"""What stands there for a value that the script does not say."""
 _CHANGES = (
     "changes are applied to it (AUTO CDC, APPLY CHANGES): keep the changes in a streaming table,"
     " and"
@@ -43,7 +51,37 @@ def setting_of(text: str, found: Sequence[Token]) -> tuple[str, str] | None:
     name, equals, value = text[found[1].start : found[-1].end].partition("=")
     if not equals:
         return None
-    return name.strip().strip("`"), value.strip().strip("'\"")
+    name, value = name.strip().strip("`"), value.strip().strip("'\"")
+    own = _OWN_NAMES.get(name.upper())
+    if own is None:
+        return name, value
+    return own, UNREAD if not value or value.upper() in _NO_VALUES else value
+
+
+def settings_behind(
+    text: str, found: Sequence[Token], standing: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The settings that hold behind a statement.
+
+    Args:
+        text: The script.
+        found: The statement's tokens.
+        standing: What holds in front of it.
+    """
+    if (setting := setting_of(text, found)) is not None:
+        return {**standing, **dict([setting])}
+    if not found[0].is_word("RESET"):
+        return standing
+    name = text[found[0].end : found[-1].end].strip().strip("`")
+    name = _OWN_NAMES.get(name.upper(), name)
+    return {key: value for key, value in standing.items() if name and key != name}
+
+
+def not_taken(setting: tuple[str, str]) -> str | None:
+    """What the page says of a setting that Spark does not have; None: it may have it."""
+    if setting[0].lower().startswith("spark."):
+        return None
+    return f"SET {setting[0]} of the script is not taken over: Spark has no setting of that name"
 
 
 def targets_of(statements: Iterable[Sequence[Token]]) -> dict[tuple[str, ...], str]:

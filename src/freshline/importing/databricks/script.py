@@ -15,7 +15,9 @@ from typing import NoReturn
 from freshline.importing.databricks.around import (
     UNREAD,
     differ,
+    not_taken,
     setting_of,
+    settings_behind,
     targets_of,
     unread_in,
     variable_in,
@@ -66,6 +68,8 @@ def read_databricks(path: Path) -> Found:
     notes = [
         f"SET {name} of the script is in `configuration:` of freshline.yml" for name in settings
     ]
+    told = (not_taken(reader.setting) for reader in readers if reader.setting is not None)
+    notes += dict.fromkeys(each for each in told if each is not None)
     notes += [f"Cells of %{each} in the notebook are not read." for each in cells]
     return replace(found, configuration=settings, notes=(*found.notes, *notes))
 
@@ -75,11 +79,11 @@ def _readers(text: str) -> list[_Reader]:
     text = _CELL.sub(lambda found: ";".ljust(len(found[0])), text)
     readers = [_Reader(text, statement) for statement in split(tokens(text))]
     targets = targets_of(reader.tokens for reader in readers)
-    standing: dict[str, str] = {}
+    standing: Mapping[str, str] = {}
     for reader in readers:
         reader.targets = targets
         reader.setting = setting_of(text, reader.tokens)
-        standing = standing if reader.setting is None else {**standing, **dict([reader.setting])}
+        standing = settings_behind(text, reader.tokens, standing)
         reader.settings = standing
     common = next((reader.settings for reader in readers if _computes(reader.tokens)), {})
     for reader in readers:
