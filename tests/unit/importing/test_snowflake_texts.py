@@ -62,3 +62,22 @@ def test_a_text_that_looks_like_a_number_beside_what_is_not_declared_is_noted(tm
     assert one_query(tmp_path, "select 1 as v from u where z = 'open'").changed == ()
     (note,) = one_query(tmp_path, "select 1 as v from u where z = '17'").changed
     assert note.startswith("a text that looks like a number stands beside a value")
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["&site", "&{site}", "&{ site }", "&{ ctx.env.site }", "eu-&{ctx.env.site}", "<% site %>"],
+)
+@pytest.mark.parametrize(
+    "query", ["select q from t where s = '{}'", "select $${}$$ as v from t", 'select q from "{}".t']
+)
+def test_a_variable_in_a_text_is_not_taken_as_it_stands(tmp_path, query, variable):
+    """Before, of SnowSQL's and the CLI's only those without blanks and dots were known."""
+    item = one_query(tmp_path, query.format(variable))
+    assert item.refusal == f"it has the variable {variable.removeprefix('eu-')}: write its value"
+
+
+def test_a_text_in_which_snowsql_may_find_a_variable_is_told(tmp_path):
+    item = one_query(tmp_path, "select s in ('AT&T', 'R & D', 'a&&b', 'c&') as v from t")
+    ends = "in it is taken as it stands: with variable_substitution, SnowSQL replaces"
+    assert item.changed == (f"'AT&T' {ends} &T in it", f"'a&&b' {ends} &b in it")

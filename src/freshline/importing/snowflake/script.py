@@ -40,6 +40,7 @@ from freshline.importing.snowflake.translation import (
     stored_type,
     translated,
 )
+from freshline.importing.snowflake.variables import variable_fault, variable_notes
 from freshline.sql.text.reads import backquoted
 
 EXACT_DECIMALS = {
@@ -79,8 +80,6 @@ _CHANGES = re.compile(
     r"(INSERT|MERGE|UPDATE|DELETE|TRUNCATE|COPY|ALTER(?!\s+SESSION)|DROP|UNDROP)\s", re.IGNORECASE
 )
 _CHANGED = "it changes what was made, and is not carried out: tables are taken as their CREATE says"
-_VARIABLE = re.compile(r"<%.*?%>|\{\{.*?\}\}|&\{\w+\}")
-"""In a text, what Snowflake's tools replace before the statement is run."""
 _PART = re.compile(r"\"[^\"]+\"|[\w$]+")
 
 
@@ -207,16 +206,8 @@ def _parsed(text: str, line: int) -> _Piece:
     if statement is not None:
         say_recursive(statement)
         with_public(statement)
-    return _Piece(text, line, statement, changed, left_out, _variable_in(statement))
-
-
-def _variable_in(statement: exp.Expr | None) -> str | None:
-    """Why a statement whose query has a variable in a text is not taken; None: it has none."""
-    query = statement.expression if isinstance(statement, exp.Create) else None
-    for literal in query.find_all(exp.Literal) if query is not None else ():
-        if literal.is_string and (variable := _VARIABLE.search(literal.this)):
-            return f"it has the variable {variable[0]}: write its value"
-    return None
+    changed = (*changed, *variable_notes(statement))
+    return _Piece(text, line, statement, changed, left_out, variable_fault(statement))
 
 
 def _read(piece: _Piece) -> tuple[Item | None, str | None]:
