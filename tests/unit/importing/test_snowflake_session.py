@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from freshline.importing.snowflake.script import read_snowflake
 from freshline.importing.writing import write
 from freshline.project.load import load_project
@@ -68,3 +70,53 @@ def test_a_parameter_that_decides_where_nulls_are_is_not_passed_over(tmp_path):
     assert reasons["d"] == (
         "ALTER SESSION SET DEFAULT_NULL_ORDERING in front of it changes what it means"
     )
+
+
+@pytest.mark.parametrize("between", [" ", ", ", "\n  "])
+@pytest.mark.parametrize("zone", ["timezone = 'Asia/Tokyo'", "weeks_ago = -1"])
+def test_all_parameters_of_an_alter_session_are_read(tmp_path, zone, between):
+    """Blanks, commas and new lines stand between them. Before, only commas were known."""
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"alter session set {zone}{between}timestamp_type_mapping = 'TIMESTAMP_LTZ';\n"
+        f"{ZONED}{DAYS.format('a')}"
+    )
+    found = read_snowflake(path)
+    reasons = {each.key: each.refusal for each in found.items}
+    told = "ALTER SESSION SET TIMESTAMP_TYPE_MAPPING in front of it changes what it means"
+    assert reasons == {"t": told, "a": told}
+    given = found.configuration.get("spark.sql.session.timeZone")
+    assert given == ("Asia/Tokyo" if "Tokyo" in zone else None)
+
+
+@pytest.mark.parametrize("zone", ["$tz", "&tz", "&{ tz }", "'&{tz}'", "'<% tz %>'"])
+@pytest.mark.parametrize("first", ["", "alter session set timezone = 'UTC';\n"])
+def test_a_time_zone_in_a_variable_takes_the_queries_below_with_it(tmp_path, first, zone):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{first}{ZONED}alter session set timezone = {zone};\n{DAYS.format('a')}"
+        f"alter session unset timezone;\n{first}{DAYS.format('b')}"
+    )
+    found = read_snowflake(path)
+    assert {each.key: each.refusal for each in found.items} == {
+        "t": None,
+        "a": "the time zone that ALTER SESSION sets in front of it cannot be read: write its name"
+        " there",
+        "b": None,
+    }
+    assert found.configuration.get("spark.sql.session.timeZone") == ("UTC" if first else None)
+
+
+def test_a_time_zone_that_is_set_later_is_not_that_of_queries_in_front(tmp_path):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        f"{ZONED}{DAYS.format('a')}alter session set timezone = 'Asia/Tokyo';\n{DAYS.format('b')}"
+    )
+    reasons = {each.key: each.refusal for each in read_snowflake(path).items}
+    assert reasons == {
+        "t": None,
+        "a": "its session's time zone is not said, that of other statements Asia/Tokyo, and a"
+        " project has one: import it from a script of its own, or put ALTER SESSION SET TIMEZONE"
+        " in front of it if that is its zone, too",
+        "b": None,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from freshline.importing.snowflake.faults import UntranslatableError
 from freshline.importing.snowflake.head import listed_columns, named, without_clauses
 from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import (
+    UNREAD,
     ZONE,
     Collations,
     altered,
@@ -97,6 +98,7 @@ class _Piece:
         tables: What the whole script makes.
         zone: The time zone that the script sets; None: it sets none.
         replaced: A later statement makes another table of its name.
+        altered: The parameters that it sets, if it is an ALTER SESSION.
         collation: What its schema or database says about texts of new tables; None: nothing.
     """
 
@@ -109,6 +111,7 @@ class _Piece:
     tables: Tables = field(default_factory=Tables)
     zone: str | None = None
     replaced: bool = False
+    altered: Mapping[str, str | None] = field(default_factory=dict)
     collation: str | None = None
 
 
@@ -125,8 +128,8 @@ def _statement(piece: _Piece) -> Statement:
     if piece.replaced:
         reason = "a later statement replaces what it makes"
         return Statement(piece.text, piece.line, None, reason)
-    zone = altered(piece.parsed).get(ZONE)
-    if zone is not None:
+    zone = piece.altered.get(ZONE)
+    if zone is not None and zone != UNREAD:
         settings = {"spark.sql.session.timeZone": zone}
         return Statement(piece.text, piece.line, None, None, settings)
     return Statement(piece.text, piece.line, *_read(piece))
@@ -167,8 +170,9 @@ def _pieces(text: str) -> list[_Piece]:
         for at, each in enumerate(statements)
         if isinstance(each, exp.Create) and at not in replaced
     )
-    zone = zone_of(statements)
-    faults = session_faults(statements, zone)
+    parameters = [altered(each.text) for each in found]
+    zone = zone_of(parameters)
+    faults = session_faults(statements, parameters, zone)
     return [
         replace(
             piece,
@@ -176,6 +180,7 @@ def _pieces(text: str) -> list[_Piece]:
             zone=zone,
             fault=piece.fault or by_case.get(at) or fault,
             replaced=at in replaced,
+            altered=parameters[at],
             collation=collations[at],
         )
         for at, (piece, fault) in enumerate(zip(found, faults, strict=True))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.importing.scopes import Parts, Scope, changed_schema
+from freshline.importing.snowflake.translation import SNOWFLAKE
+from freshline.importing.snowflake.variables import variable_in
 
 ZONE = "TIMEZONE"
+UNREAD = "?"
+"""Stands for a value that the script does not say."""
 _DECIDING = frozenset(
     {
         "TIMESTAMP_TYPE_MAPPING", "DATE_INPUT_FORMAT", "TIME_INPUT_FORMAT",
@@ -25,50 +31,74 @@ _COLLATION = re.compile(r"\bDEFAULT_DDL_COLLATION\s*=\s*'([^']*)'", re.IGNORECAS
 _NO_COLLATION = re.compile(r"\bUNSET\b.*\bDEFAULT_DDL_COLLATION\b", re.IGNORECASE | re.DOTALL)
 
 
-def altered(statement: exp.Expr | None) -> dict[str, str | None]:
-    """The parameters that an ALTER SESSION sets; None: it takes their value back."""
-    if not isinstance(statement, exp.Alter) or str(statement.args.get("kind")) != "SESSION":
+def altered(text: str) -> Mapping[str, str | None]:
+    """The parameters that an ALTER SESSION sets; None: it takes their value back.
+
+    It is read from its words: sqlglot knows commas between parameters, and neither blanks nor
+    variables for values.
+    """
+    found = SNOWFLAKE.tokenize(text)
+    if [each.text.upper() for each in found[:2]] != ["ALTER", "SESSION"]:
         return {}
-    found: dict[str, str | None] = {}
-    for item in statement.find_all(exp.SetItem):
-        is_set = isinstance(item.this, exp.EQ)
-        name = item.this.this.name if is_set else item.this.name
-        found[name.upper()] = item.this.expression.name if is_set else None
-    return found
+    parts = [each for each in found[3:] if each.token_type != TokenType.COMMA]
+    if found[2:3] and found[2].text.upper() == "UNSET":
+        return {each.text.upper(): None for each in parts}
+    starts = [at for at, each in enumerate(parts[1:]) if each.token_type == TokenType.EQ]
+    return {
+        parts[start].text.upper(): _value(parts[start + 2 : end])
+        for start, end in pairwise([*starts, len(parts)])
+    }
 
 
-def zone_of(statements: Iterable[exp.Expr | None]) -> str | None:
-    """The time zone of the new project: the first that the script sets; None: it sets none."""
-    zones = (altered(statement).get(ZONE) for statement in statements)
-    return next((zone for zone in zones if zone), None)
+def _value(found: Sequence[Token]) -> str:
+    """A literal as the script has it."""
+    return UNREAD if len(found) != 1 or variable_in(found[0].text) else found[0].text
 
 
-def session_faults(statements: Iterable[exp.Expr | None], zone: str | None) -> Iterator[str | None]:
+def zone_of(altered: Iterable[Mapping[str, str | None]]) -> str | None:
+    """The time zone of the new project: the first that the script sets; None: it sets none.
+
+    Args:
+        altered: The parameters that each statement sets.
+    """
+    zones = (each.get(ZONE) for each in altered)
+    return next((zone for zone in zones if zone and zone != UNREAD), None)
+
+
+def session_faults(
+    statements: Iterable[exp.Expr | None],
+    altered: Iterable[Mapping[str, str | None]],
+    zone: str | None,
+) -> Iterator[str | None]:
     """Why a statement means something else in its session than in the new project's, for each.
 
     Args:
         statements: Of the script, in order.
+        altered: The parameters that each of them sets.
         zone: Of the new project.
     """
-    now, is_set = zone, False
+    now: str | None = None
     deciding: dict[str, None] = {}
-    for statement in statements:
-        for name, value in altered(statement).items():
-            if name == ZONE:
-                now, is_set = value, True
-            elif name in _DECIDING:
-                deciding[name] = None
+    for statement, parameters in zip(statements, altered, strict=True):
+        now = parameters.get(ZONE, now)
+        deciding |= dict.fromkeys(name for name in parameters if name in _DECIDING)
         if not isinstance(statement, exp.Create):
             yield None
         elif deciding:
             yield f"ALTER SESSION SET {', '.join(deciding)} in front of it changes what it means"
-        elif isinstance(statement.expression, exp.Query) and is_set and now != zone:
+        elif not isinstance(statement.expression, exp.Query) or now == zone:
+            yield None
+        elif now == UNREAD:
             yield (
-                f"its session's time zone is {now or 'not said'}, that of statements in front of it"
-                f" {zone}, and a project has one: import it from a script of its own"
+                "the time zone that ALTER SESSION sets in front of it cannot be read: write its"
+                " name there"
             )
         else:
-            yield None
+            yield (
+                f"its session's time zone is {now or 'not said'}, that of other statements {zone},"
+                " and a project has one: import it from a script of its own, or put ALTER SESSION"
+                " SET TIMEZONE in front of it if that is its zone, too"
+            )
 
 
 class Collations:
