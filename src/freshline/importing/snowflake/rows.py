@@ -32,5 +32,11 @@ def _listed(node: exp.In, one: exp.Tuple) -> exp.Expr:
         if not isinstance(other, exp.Tuple) or len(other.expressions) != len(one.expressions):
             raise UntranslatableError(f"{shown(node)} compares rows of different lengths")
         pairs = zip(one.expressions, other.expressions, strict=True)
-        every.append(exp.and_(*(exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs)))
+        every.append(exp.and_(*(exp.EQ(this=_whole(a), expression=_whole(b)) for a, b in pairs)))
     return exp.paren(exp.or_(*every), copy=False)
+
+
+def _whole(value: exp.Expr) -> exp.Expr:
+    """A value that stays one beside an operator: `a OR b` would be taken apart."""
+    loose = exp.Predicate | exp.Connector | exp.Not
+    return exp.paren(value) if isinstance(value, loose) else value.copy()

@@ -238,6 +238,8 @@ def _check(node: exp.Expression) -> None:
         fault = f"{shown(node)} is a DOUBLE in Spark: write it without an exponent"
     elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
         fault = f"{shown(node)} is no table"
+    elif _is_loose(node):
+        fault = f"{shown(node)} has no parentheses that say what belongs together: write them"
     elif any(node.args.get(name) for name in _OTHER_FORMS.get(type(node), ())):
         fault = f"{shown(node)} is not translated"
     if fault is not None:
@@ -256,6 +258,22 @@ _OTHER_FORMS: dict[type[exp.Expression], tuple[str, ...]] = {
     exp.Intersect: ("by_name",),
 }
 """Arguments by which a part means something else."""
+
+
+def _is_loose(node: exp.Expression) -> bool:
+    """Whether Spark reads another structure out of the same words.
+
+    It binds || as + and -, from left to right, and sqlglot looser; of comparisons in a row each of
+    them makes something else. Snowflake's manual says neither.
+    """
+    if isinstance(node, exp.DPipe):
+        return isinstance(node.expression, exp.Add | exp.Sub)
+    operands = (node.args.get(name) for name in ("this", "expression", "low", "high"))
+    return _is_comparison(node) and any(map(_is_comparison, operands))
+
+
+def _is_comparison(node: object) -> bool:
+    return isinstance(node, exp.Predicate) and not isinstance(node, exp.SubqueryPredicate)
 
 
 def _qualify_fault(select: exp.Select) -> str | None:
