@@ -81,3 +81,9 @@ def test_a_text_in_which_snowsql_may_find_a_variable_is_told(tmp_path):
     item = one_query(tmp_path, "select s in ('AT&T', 'R & D', 'a&&b', 'c&') as v from t")
     ends = "in it is taken as it stands: with variable_substitution, SnowSQL replaces"
     assert item.changed == (f"'AT&T' {ends} &T in it", f"'a&&b' {ends} &b in it")
+
+
+@pytest.mark.parametrize("value", ["cast(s as varchar collate 'en-ci')", "s collate 'en-ci'"])
+def test_a_collation_within_a_query_is_refused(tmp_path, value):
+    """Before, that of a CAST was left out, and texts were compared by their bytes."""
+    assert "COLLATE" in str(one_query(tmp_path, f"select {value} as v from t").refusal)

@@ -250,6 +250,8 @@ _OTHER_FORMS: dict[type[exp.Expression], tuple[str, ...]] = {
     exp.Select: ("exclude", "into", "kind"),
     exp.Star: ("replace", "rename", "ilike"),
     exp.Round: ("truncate",),
+    exp.Cast: ("format", "default", "action"),
+    exp.DataType: ("collate",),
     exp.Floor: ("decimals", "to"),
     exp.Ceil: ("decimals", "to"),
     exp.Join: ("method", "global_", "global", "match_condition"),
