@@ -6,7 +6,7 @@ quotients by the types that its tables declare. So a translation has to know the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from itertools import takewhile
@@ -202,14 +202,13 @@ class Kinds:
 
     def joined(self, join: exp.Join) -> list[tuple[Kind, Kind]]:
         """The kinds of the columns that a join compares by USING or as a natural one."""
-        select = join.parent
-        if not isinstance(select, exp.Select):
+        select = join.find_ancestor(exp.Select)
+        if select is None or join.parent is None:
             return []
-        right = join.this.alias_or_name.lower()
         sources = self.sources(select)
-        columns = dict(sources.get(right) or ())
-        before = takewhile(lambda source: source[0] != right, sources.items())
-        left = [dict(each) for _, each in before if each]
+        before = takewhile(lambda part: part is not join, _parts(join.parent))
+        left = [dict(sources.get(name) or ()) for name in _names(before)]
+        columns = dict(pair for name in _names(_parts(join)) for pair in sources.get(name) or ())
         names = [each.name.lower() for each in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             names = list(columns)
@@ -223,10 +222,8 @@ class Kinds:
     def sources(self, select: exp.Select) -> dict[str, Outputs | None]:
         """What a SELECT reads, by name, with the columns of each; None: they are not known."""
         found: dict[str, Outputs | None] = {}
-        reads = [select.args.get("from_"), *(select.args.get("joins") or ())]
-        for read in reads:
-            source = read.this if read is not None else None
-            if isinstance(source, exp.Table | exp.Subquery):
+        for source in _parts(select):
+            if not isinstance(source, exp.Join):
                 found[source.alias_or_name.lower()] = _renamed(self._read(source), source)
         return found
 
@@ -281,7 +278,7 @@ class Kinds:
             star = each.this if isinstance(each, exp.Column) else each
             if isinstance(each, exp.Column):
                 sources = {each.table.lower(): sources.get(each.table.lower())}
-            if None in sources.values() or (query.args.get("joins") and _uses(query)):
+            if None in sources.values() or _uses(query):
                 return None
             left_out = {name.name.lower() for name in star.args.get("except_") or ()}
             for source in sources.values():
@@ -303,8 +300,38 @@ def branches(node: exp.Expr) -> list[exp.Expr]:
     return [each for each in found if each is not None and not isinstance(each, exp.Null)]
 
 
+def _parts(node: exp.Expr) -> Iterator[exp.Table | exp.Subquery | exp.Join]:
+    """The tables and joins of a SELECT, or of a part of its FROM, also those in parentheses."""
+    parts = [*(node.args.get("joins") or ())]
+    if isinstance(node, exp.Select):
+        parts.insert(0, node.args.get("from_"))
+    elif isinstance(node, exp.From | exp.Join):
+        parts.append(node.this)
+    elif isinstance(node, exp.Subquery) and not node.alias and _is_joined(node.this):
+        parts.insert(0, node.this)
+    elif isinstance(node, exp.Table | exp.Subquery):
+        yield node
+    for part in parts:
+        if isinstance(part, exp.Join):
+            yield part
+        if part is not None:
+            yield from _parts(part)
+
+
+def _is_joined(node: exp.Expr) -> bool:
+    """Whether it is what parentheses around tables hold, and no query."""
+    if not isinstance(node, exp.Subquery):
+        return isinstance(node, exp.Table)
+    return bool(node.args.get("joins") or node.alias) or _is_joined(node.this)
+
+
+def _names(parts: Iterable[exp.Expr]) -> list[str]:
+    return [each.alias_or_name.lower() for each in parts if not isinstance(each, exp.Join)]
+
+
 def _uses(select: exp.Select) -> bool:
-    return any(join.args.get("using") or join.method for join in select.args["joins"])
+    joins = (each for each in _parts(select) if isinstance(each, exp.Join))
+    return any(join.args.get("using") or join.method for join in joins)
 
 
 def _literal(literal: exp.Literal) -> Kind:
