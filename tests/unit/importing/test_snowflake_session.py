@@ -44,6 +44,59 @@ def test_without_a_time_zone_the_page_names_the_columns_that_depend_on_it(tmp_pa
     assert outcomes[0].changed[1].startswith("dates and hours of ltz (TIMESTAMP_LTZ) are those of")
 
 
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        # In Snowflake the text, the date and the time without a zone are of the session's zone.
+        ("select 1 v from times where tz > '2024-05-31'", True),
+        ("select 1 v from times where tz >= d", True),
+        ("select 1 v from times where tz between ntz and '2024-06-30 12:00:00'", True),
+        ("select coalesce(tz, ntz) as v from times", True),
+        ("select tz as v from times union all select ntz from times", True),
+        ("select 1 v from times where ltz = '2024-05-31'", True),
+        ("select 1 v from times where tz > '2024-05-31 12:00:00 +02:00'", False),
+        ("select 1 v from times where tz > ltz", False),
+        ("select 1 v from times where ntz > '2024-05-31'", False),
+        ("select ntz::date as v from times where ntz > d", False),
+        # Of a table that the script does not declare: it may be a TIMESTAMP_LTZ.
+        ("select made::date as v from raw.events", True),
+        ("select year(made) as v from raw.events", True),
+        ("select date_trunc('day', made) as v from raw.events", True),
+        ("select 1 v from raw.events where made > '2024-05-31'", True),
+        ("select 1 v from raw.events e join times on e.made = d", True),
+        ("select 1 v from raw.events where made > '2024-05-31 12:00:00 +02:00'", False),
+        ("select 1 v from raw.events e join times on e.id = times.id where e.k = '1234'", False),
+        ("select max(made) as v, s || 'x' as w from raw.events group by 2", False),
+    ],
+)
+def test_what_depends_on_a_time_zone_that_no_script_says_is_told(tmp_path, query, is_told):
+    """Before, only the declared columns of type TIMESTAMP_LTZ were."""
+    path = tmp_path / "one.sql"
+    text = (
+        "create table times (id number, ntz timestamp_ntz, d date, tz timestamp_tz(9), ltz"
+        " timestamp_ltz);\ncreate dynamic table shop.x target_lag = '1 hour' warehouse = w as"
+        f" {query};\n"
+    )
+    path.write_text(text)
+    found = read_snowflake(path)
+    assert [each.refusal for each in found.items if each.key == "shop.x"] == [None]
+    told = [each for each in found.notes if each.startswith("Some tables are computed in Spark's")]
+    assert [each.endswith("They are shop.x.") for each in told] == [True] * is_told
+    path.write_text(f"alter session set timezone = 'Asia/Tokyo';\n{text}")
+    assert read_snowflake(path).notes == ()
+
+
+def test_a_column_list_that_makes_dates_depends_on_the_time_zone(tmp_path):
+    path = tmp_path / "one.sql"
+    made = " target_lag = '1 hour' warehouse = w as select made, made from raw.events;\n"
+    path.write_text(
+        f"create dynamic table x (d date, m timestamp_ntz){made}create dynamic table y (d, m){made}"
+        "create view v (n) as select d from x where d > '2024-05-31';\n"
+    )
+    (note,) = read_snowflake(path).notes
+    assert note.endswith("They are x.")
+
+
 def test_statements_behind_a_parameter_that_changes_what_they_mean_are_refused(tmp_path):
     path = tmp_path / "one.sql"
     path.write_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,8 @@ from freshline.importing.scopes import SNOWFLAKE as PRODUCT
 from freshline.importing.scopes import scopes
 from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.importing.snowflake.faults import UntranslatableError
-from freshline.importing.snowflake.head import listed_columns, named, without_clauses
+from freshline.importing.snowflake.head import Column, listed_columns, named, without_clauses
+from freshline.importing.snowflake.kinds import Kinds
 from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import (
     UNREAD,
@@ -35,6 +36,7 @@ from freshline.importing.snowflake.tables import (
     say_names,
     with_public,
 )
+from freshline.importing.snowflake.times import by_session
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     say_recursive,
@@ -81,6 +83,16 @@ _CHANGES = re.compile(
     r"(INSERT|MERGE|UPDATE|DELETE|TRUNCATE|COPY|ALTER(?!\s+SESSION)|DROP|UNDROP)\s", re.IGNORECASE
 )
 _CHANGED = "it changes what was made, and is not carried out: tables are taken as their CREATE says"
+_SET_ZONE = (
+    "the script has no ALTER SESSION SET TIMEZONE. Set spark.sql.session.timeZone under"
+    " configuration: to what SHOW PARAMETERS LIKE 'TIMEZONE' says in Snowflake"
+)
+_NO_ZONE = (
+    "Some tables are computed in Spark's time zone, where Snowflake takes the session's: they"
+    " compare or combine a TIMESTAMP_TZ or TIMESTAMP_LTZ with a text, DATE or TIMESTAMP_NTZ, or a"
+    " value whose type the script does not say, and that may be one of these, is compared with a"
+    f" date or becomes one; and {_SET_ZONE}. They are"
+)
 _PART = re.compile(r"\"[^\"]+\"|[\w$]+")
 
 
@@ -121,7 +133,29 @@ def read_snowflake(path: Path) -> Found:
     Raises:
         UserError: The file cannot be read, or a string or comment in it is not closed.
     """
-    return read_script(path, PRODUCT, _pieces, _statement, EXACT_DECIMALS)
+    of_zone: dict[str, None] = {}
+
+    def read(piece: _Piece) -> Statement:
+        statement = _statement(piece)
+        if statement.item is not None and _depends_on_zone(piece, statement.item):
+            of_zone[statement.item.key] = None
+        return statement
+
+    found = read_script(path, PRODUCT, _pieces, read, EXACT_DECIMALS)
+    if not of_zone:
+        return found
+    return replace(found, notes=(*found.notes, f"{_NO_ZONE} {', '.join(of_zone)}."))
+
+
+def _depends_on_zone(piece: _Piece, item: Item) -> bool:
+    """Whether an item is computed in a time zone that the script does not say."""
+    made = piece.parsed
+    if piece.zone is not None or item.query is None or not isinstance(made, exp.Create):
+        return False
+    query = made.expression
+    if not isinstance(query, exp.Query):
+        return False
+    return by_session(_with_list(made.this, query)[0], Kinds(piece.tables))
 
 
 def _statement(piece: _Piece) -> Statement:
@@ -261,8 +295,8 @@ def _filled(
 ) -> tuple[Item, str | None]:
     """The item with its query, columns and properties, or the reason why it has none."""
     try:
-        listed = listed_columns(made)
-        text, different = translated(named(query, listed) if listed else query, tables)
+        query, listed = _with_list(made, query)
+        text, different = translated(query, tables)
         required = tuple(
             f"NOT NULL of {each.name.name}: `not_null` of `checks:` in freshline.yml says it"
             for each in listed
@@ -279,6 +313,12 @@ def _filled(
         return _with_properties(taken, entries), None
     except UntranslatableError as error:
         return replace(item, query=None, refusal=str(error)), str(error)
+
+
+def _with_list(made: exp.Expression, query: exp.Query) -> tuple[exp.Query, Sequence[Column]]:
+    """The query with the names and types of the column list, and that list."""
+    listed = listed_columns(made)
+    return (named(query, listed) if listed else query), listed
 
 
 def _first_line(error: SqlglotError) -> str:
@@ -365,9 +405,8 @@ def _zoned(made: exp.Expression) -> list[str]:
     if not names:
         return []
     told = (
-        f"dates and hours of {', '.join(names)} (TIMESTAMP_LTZ) are those of Spark's time zone: the"
-        " script has no ALTER SESSION SET TIMEZONE. Set spark.sql.session.timeZone under"
-        " configuration: to what SHOW PARAMETERS LIKE 'TIMEZONE' says in Snowflake"
+        f"dates and hours of {', '.join(names)} (TIMESTAMP_LTZ) are those of Spark's time zone:"
+        f" {_SET_ZONE}"
     )
     return [told]
 

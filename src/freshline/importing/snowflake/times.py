@@ -17,6 +17,8 @@ from freshline.importing.snowflake.texts import MEETING, meetings
 
 TRUNCATED = (exp.DateTrunc, exp.TimestampTrunc)
 TIMES = (Other.DATE, Other.NTZ, Other.LTZ, Other.TZ)
+_MOMENTS = (Other.LTZ, Other.TZ)
+_LOCAL = (Other.DATE, Other.NTZ)
 _OF_TIMES = (*TRUNCATED, exp.Year, exp.Month, exp.Day)
 _AS_BOTH_READ_IT = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}"
@@ -39,6 +41,7 @@ _BY_ZONE = (
 _DATES = ("YEAR", "QUARTER", "MONTH")
 _PARTS = {"DAY": (), "HOUR": ("HOUR",), "MINUTE": ("HOUR", "MINUTE")}
 _KIND = "freshline_kind"
+_Leaf = tuple[exp.Expr | Kind, Kind]
 
 
 def texts_as_times(query: exp.Expr, kinds: Kinds) -> tuple[str, ...]:
@@ -77,15 +80,21 @@ def _texts(query: exp.Expr, kinds: Kinds) -> Iterator[tuple[exp.Expr, exp.Expr |
                 for each in _leaves(node.this)
                 if isinstance(each, exp.Expr) and kinds.of(each) is Other.TEXT
             )
+    for node, leaves in _met(query, kinds):
+        found = {kind for _, kind in leaves}
+        surely = not found.isdisjoint(TIMES)
+        if surely or None in found:
+            yield from ((node, each, surely) for each, kind in leaves if kind is Other.TEXT)
+
+
+def _met(query: exp.Expr, kinds: Kinds) -> Iterator[tuple[exp.Expr, list[_Leaf]]]:
+    """The values that are compared or become one column, with their kinds, and where."""
+    node: exp.Expr
     for node in query.find_all(*MEETING):
         for meeting in _columns(node) or meetings(node, kinds):
             leaves = [leaf for each in meeting for leaf in _leaves(each)]
-            of = [(each, kinds.of(each) if isinstance(each, exp.Expr) else each)
-                  for each in leaves]  # fmt: skip
-            found = {kind for _, kind in of}
-            surely = not found.isdisjoint(TIMES)
-            if surely or None in found:
-                yield from ((node, each, surely) for each, kind in of if kind is Other.TEXT)
+            yield node, [(each, kinds.of(each) if isinstance(each, exp.Expr) else each)
+                         for each in leaves]  # fmt: skip
 
 
 def _leaves(value: exp.Expr | Kind) -> Iterator[exp.Expr | Kind]:
@@ -123,6 +132,38 @@ def by_zone(query: exp.Expr, kinds: Kinds) -> str | None:
     nodes = query.find_all(exp.Cast, exp.DPipe, *_OF_TIMES)
     parts = (part for node in nodes for part in (node.this, node.args.get("expression")))
     return _BY_ZONE if any(kinds.of(part) is Other.TZ for part in parts) else None
+
+
+def by_session(query: exp.Expr, kinds: Kinds) -> bool:
+    """Whether values or rows of a query depend on the session's time zone, as far as it is seen.
+
+    A text, DATE or TIMESTAMP_NTZ is a moment only in a zone. A value that is not declared may be a
+    TIMESTAMP_LTZ; dates of those that are declared are told where they are declared.
+    """
+    for node in query.find_all(exp.Cast, *_OF_TIMES):
+        is_date = not isinstance(node, exp.Cast) or declared(node.to) in _LOCAL
+        if is_date and kinds.of(node.this) is None:
+            return True
+    for _, leaves in _met(query, kinds):
+        found = {kind for _, kind in leaves}
+        if None in found and any(_is_date(*each) for each in leaves):
+            return True
+        if not found.isdisjoint(_MOMENTS) and any(_is_local(*each) for each in leaves):
+            return True
+    return False
+
+
+def _is_date(leaf: exp.Expr | Kind, kind: Kind) -> bool:
+    """Whether it is a date or time without a zone, or a literal that looks like one."""
+    told = leaf.name if isinstance(leaf, exp.Literal) else ""
+    is_date = _AS_BOTH_READ_IT.fullmatch(told) is not None
+    return kind in _LOCAL or (is_date and _is_local(leaf, kind))
+
+
+def _is_local(leaf: exp.Expr | Kind, kind: Kind) -> bool:
+    """Whether it is a moment in a zone alone: anything but a literal with an offset."""
+    found = _AS_BOTH_READ_IT.fullmatch(leaf.name) if isinstance(leaf, exp.Literal) else None
+    return kind in _LOCAL or (kind is Other.TEXT and (found is None or found[4] is None))
 
 
 def mark_truncated(query: exp.Expr, kinds: Kinds) -> bool:
