@@ -181,6 +181,36 @@ def test_what_has_no_counterpart_is_refused(tmp_path, statement, reason):
     ]
 
 
+@pytest.mark.parametrize("kind", ["TEMPORARY VIEW", "VIEW", "MATERIALIZED VIEW", "LIVE TABLE"])
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("STREAM read_files('a', format => 'parquet')", "it streams files, which a streami"),
+        ("STREAM(read_files('a', format => 'parquet'))", "it streams files, which a streami"),
+        ("STREAM read_files('a', format => 'json')", "read_files of json has no schema, which a"),
+        ("raw JOIN read_files('a') USING (id)", "it reads from outside by read_files: a feed's"),
+        ("STREAM(read_kinesis('a'))", "it reads from outside by read_kinesis: a feed's files"),
+        ("STREAM main.shop.fn ('a')", "it reads from outside by main.shop.fn: a feed's files"),
+    ],
+)
+def test_files_that_a_view_reads_are_no_table(tmp_path, kind, source, reason):
+    """Before, a table called read_files was looked for, or made."""
+    path = tmp_path / "one.sql"
+    path.write_text(f"CREATE {kind} v AS SELECT * FROM {source};")
+    (item,) = read_databricks(path).items
+    assert str(item.refusal).startswith(reason)
+
+
+@pytest.mark.parametrize("source", ["STREAM raw AS r (read_files)", "STREAM(raw) r WHERE (x > 1)"])
+def test_words_like_those_of_files_are_names(tmp_path, source):
+    path = tmp_path / "one.sql"
+    path.write_text(f"CREATE STREAMING TABLE v AS SELECT read_files FROM {source};")
+    assert {each.key: each.refusal for each in read_databricks(path).items} == {
+        "v": None,
+        "raw": None,
+    }
+
+
 def test_a_query_that_is_not_row_wise_is_left_out_with_freshlines_reason(tmp_path):
     path = tmp_path / "one.sql"
     files = "STREAM read_files('a', format => 'parquet')"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from freshline.importing.items import FEED_NAME
 from freshline.project.sections.reader_options import as_spark_reads, unknown_options
-from freshline.sql.text.tokens import Token, tokens
+from freshline.sql.text.reads import reads_of
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 _FORMATS = ("csv", "json", "parquet")
 _LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger"})
@@ -44,13 +46,32 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
         if any(each.is_word("READ_FILES") for each in tokens(text)):
             raise NoFeedError("it reads files twice")
         return text, feed
-    for each in found:
-        if each.is_word("READ_FILES", "CLOUD_FILES", "READ_KAFKA"):
-            raise NoFeedError(
-                f"it reads from outside by {each.text}: a feed's files are read by"
-                " STREAM read_files('folder', format => 'json', schema => '...')"
-            )
+    outside = next((each for each, opens in pairwise(found) if _is_outside(each, opens)), None)
+    function = _streamed_function(query) if outside is None else outside.text
+    if function is not None:
+        raise NoFeedError(
+            f"it reads from outside by {function}: a feed's files are read by"
+            " STREAM read_files('folder', format => 'json', schema => '...')"
+        )
     return query, None
+
+
+def _is_outside(token: Token, behind: Token) -> bool:
+    return token.is_word("READ_FILES", "CLOUD_FILES", "READ_KAFKA") and behind.is_symbol("(")
+
+
+def _streamed_function(query: str) -> str | None:
+    """The function whose rows a query streams; None: it streams tables alone, or nothing."""
+    try:
+        reads = [read for read in reads_of(query) if read.stream]
+    except SqlTextError:
+        return None  # it is refused for that later
+    for read in reads:
+        opened = [each for each in tokens(query[read.start : read.end]) if each.is_symbol("(")]
+        behind = tokens(query[read.end :])[:1]
+        if len(opened) > 1 or (behind and behind[0].is_symbol("(")):
+            return read.name
+    return None
 
 
 def _closing(found: list[Token], at: int) -> int:

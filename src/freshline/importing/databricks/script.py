@@ -162,9 +162,12 @@ class _Reader(Head):
         query = without_live(self.text[start:end])
         if unread := unread_in(query):
             self._refuse(unread)
-        feed = None
-        if self.kind == "streaming table":
-            query, feed = feed_in(query)
+        query, feed = feed_in(query)
+        if feed is not None and self.kind != "streaming table":
+            self._refuse(
+                "it streams files, which a streaming table loads: make one of"
+                " STREAM read_files(...) and read that here"
+            )
         if feed is not None:
             self.changed.append(
                 "it has no column _rescued_data; records that do not fit go to"
