@@ -228,3 +228,54 @@ def test_a_schema_says_how_texts_of_its_tables_are_compared(read, statement, ref
     )
     assert items["shop.raw.n"].refusal == (told if refusal else None)
     assert [items[f"shop.raw.{name}"].refusal for name in "mop"] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("statement", "refusal"),
+    [
+        ("CREATE SCHEMA shop DEFAULT COLLATION UTF8_LCASE", "UTF8_LCASE"),
+        ("create database if not exists main.shop comment 'x' default collation `de_CI`", "de_CI"),
+        ("ALTER SCHEMA `main`.`shop` DEFAULT COLLATION UNICODE", "UNICODE"),
+        ("CREATE CATALOG main DEFAULT COLLATION de", "de"),
+        ("CREATE SCHEMA shop DEFAULT COLLATION UTF8_BINARY", None),
+        ("CREATE SCHEMA other DEFAULT COLLATION UTF8_LCASE", None),
+        ("CREATE SCHEMA prod.shop DEFAULT COLLATION UTF8_LCASE", None),
+        ("CREATE CATALOG prod DEFAULT COLLATION UTF8_LCASE", None),
+        ("CREATE SCHEMA shop DEFAULT COLLATION de; ALTER SCHEMA shop DEFAULT COLLATION UTF8_BINARY",
+         None),
+    ],
+)  # fmt: skip
+def test_a_schema_of_databricks_says_how_texts_of_its_tables_are_compared(read, statement, refusal):
+    """Before, they were compared by their bytes, without a word."""
+    _, items = read(
+        f"USE main.shop;\n{statement};\nCREATE TABLE n (id INT, names ARRAY<STRING>);\n"
+        "CREATE TABLE m (id INT);\nCREATE VIEW v AS SELECT id FROM m;\n"
+        "CREATE STREAMING TABLE s AS SELECT * FROM STREAM read_files('a', format => 'parquet');\n"
+        "CREATE TEMPORARY VIEW z AS SELECT id FROM m;\n"
+        "CREATE TABLE main.elsewhere.o (name STRING);\n"
+        "CREATE TABLE prod.elsewhere.o (name STRING);\n",
+        read_databricks,
+    )
+    told = (
+        f"its schema or catalog has DEFAULT COLLATION {refusal}: Spark would compare its texts by"
+        " their bytes"
+    )
+    reasons = [items[f"main.shop.{name}"].refusal for name in "nmvs"]
+    assert reasons == ([told, None, told, told] if refusal else [None] * 4)
+    assert items["z"].refusal is None
+    others = [name for name in ("main", "prod") if items[f"{name}.elsewhere.o"].refusal is not None]
+    assert others == [name for name in ("main", "prod") if f"CATALOG {name}" in statement]
+
+
+def test_a_schema_that_can_be_a_tables_own_says_how_its_texts_are_compared(read):
+    _, items = read(
+        "CREATE TABLE o (name STRING);\nCREATE SCHEMA shop DEFAULT COLLATION UTF8_LCASE;\n"
+        "CREATE TABLE n (name STRING);\nCREATE TABLE main.shop.p (name STRING);\n"
+        "USE prod.other;\nCREATE CATALOG main DEFAULT COLLATION de;\n"
+        "CREATE SCHEMA main.own DEFAULT COLLATION UTF8_BINARY;\n"
+        "CREATE TABLE main.own.q (name STRING);\nCREATE TABLE main.r.r (name STRING);\n"
+        "CREATE SCHEMA shop DEFAULT COLLATION de;\nCREATE TABLE main.own.t (name STRING);\n",
+        read_databricks,
+    )
+    refused = [name for name, item in items.items() if item.refusal is not None]
+    assert refused == ["n", "main.shop.p", "main.r.r"]

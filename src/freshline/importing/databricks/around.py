@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from freshline.importing.scopes import ends_alike
+from freshline.importing.scopes import Parts, Scope, ends_alike, scopes
 from freshline.project.names import FILE_FORMATS
 from freshline.project.sections.reader_options import NOT_ROWS
 from freshline.sql.text.reads import options_at, quoted, reads_of
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
+PRODUCT = "Databricks"
 UNREAD = "?"
 """Stands for a setting whose value cannot be read."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
+_PART = re.compile(r"`[^`]+`|\w+")
+_COLLATION = re.compile(
+    r"(?:CREATE|ALTER)\s+(SCHEMA|DATABASE|CATALOG)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
+    r"((?:`[^`]+`|[\w.])+)(?=\s).*\bDEFAULT\s+COLLATION\s+`?(\w+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_BY_BYTES = "UTF8_BINARY"
 _FORMATS = FILE_FORMATS | {"iceberg"}
 _ZONE = "spark.sql.session.timeZone"
 _OWN_NAMES = {
@@ -82,6 +91,34 @@ def not_taken(setting: tuple[str, str]) -> str | None:
     if setting[0].lower().startswith("spark."):
         return None
     return f"SET {setting[0]} of the script is not taken over: Spark has no setting of that name"
+
+
+def collations(texts: Sequence[str]) -> Iterator[Callable[[Parts], str | None]]:
+    """For each statement: what texts of a table are compared by, if its schema says it, by name.
+
+    A schema or catalog in front says it, the last one that can be the table's.
+    """
+    known: list[tuple[str, Parts, str]] = []
+    for text, scope in zip(texts, scopes(texts, PRODUCT), strict=True):
+        yield partial(_collation_of, tuple(known), scope)
+        if (found := _COLLATION.match(text)) is not None:
+            kind = "CATALOG" if found[1].upper() == "CATALOG" else "SCHEMA"
+            name = tuple(part.strip("`").lower() for part in _PART.findall(found[2]))
+            if kind == "SCHEMA" and len(name) == 1 and scope.database is not None:
+                name = (scope.database.lower(), *name)
+            known.append((kind, name, found[3]))
+
+
+def _collation_of(
+    known: Sequence[tuple[str, Parts, str]], scope: Scope, relation: Parts
+) -> str | None:
+    around = tuple(part.lower() for part in scope.full(relation)[:-1])
+    for of_kind in ("SCHEMA", "CATALOG"):
+        for kind, name, collation in reversed(known):
+            outer = around[-2:-1] if kind == "CATALOG" else around
+            if kind == of_kind and (not outer or ends_alike(outer, name)):
+                return None if collation.upper() == _BY_BYTES else collation
+    return None
 
 
 def targets_of(statements: Iterable[Sequence[Token]]) -> dict[tuple[str, ...], str]:

@@ -7,13 +7,15 @@ them is read here: columns, expectations, schedules, and ``STREAM read_files(...
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from freshline.importing.databricks.around import (
+    PRODUCT,
     UNREAD,
+    collations,
     differ,
     not_taken,
     setting_of,
@@ -40,6 +42,7 @@ _WORDS = (
 _CELL = re.compile(r"^-- COMMAND -{3,}[ \t\r]*$", re.MULTILINE)
 """Ends a cell of an exported notebook, and with it a statement without a semicolon."""
 _OTHER_CELL = re.compile(r"^-- MAGIC %(python|scala|r|run)\b", re.MULTILINE)
+_TEXT = re.compile(r"\b(STRING|VARCHAR|CHAR)\b", re.IGNORECASE)
 _ON_NEWS = "tables are updated when what they read has news"
 
 
@@ -58,7 +61,7 @@ def read_databricks(path: Path) -> Found:
         readers.extend(_readers(text))
         return readers
 
-    found = read_script(path, "Databricks", cut, _read)
+    found = read_script(path, PRODUCT, cut, _read)
     common = readers[0].common if readers else {}
     settings = {
         name: value
@@ -86,8 +89,10 @@ def _readers(text: str) -> list[_Reader]:
         standing = settings_behind(text, reader.tokens, standing)
         reader.settings = standing
     common = next((reader.settings for reader in readers if _computes(reader.tokens)), {})
-    for reader in readers:
+    texts = [text[each.tokens[0].start : each.tokens[-1].end] for each in readers]
+    for reader, collation_of in zip(readers, collations(texts), strict=True):
         reader.common = common
+        reader.collation_of = collation_of
     return readers
 
 
@@ -120,6 +125,7 @@ class _Reader(Head):
         self.setting: tuple[str, str] | None = None
         self.settings: Mapping[str, str] = {}
         self.common: Mapping[str, str] = {}
+        self.collation_of: Callable[[tuple[str, ...]], str | None] = lambda _: None
 
     def item(self) -> tuple[Item | None, str | None]:
         """The item that the statement makes, and why it is not taken (each may be None)."""
@@ -147,6 +153,7 @@ class _Reader(Head):
             self._columns_and_expectations()
         while self._peek() is not None and not self._take("AS"):
             self._clause()
+        self._compare_by_bytes()
         if self.kind == "table":
             return self._source()
         written = written_by_flows(self.relation, self.targets)
@@ -196,6 +203,19 @@ class _Reader(Head):
             changed=tuple(self.changed),
             left_out=tuple(self.left_out),
         )
+
+    def _compare_by_bytes(self) -> None:
+        """Refuses texts for which its schema says another comparison; views of a session have none.
+
+        A COLLATE of a column is refused where the column is read.
+        """
+        collation = self.collation_of(self.relation)
+        has_texts = self.kind != "table" or any(_TEXT.search(kind) for _, kind in self.typed)
+        if collation is not None and has_texts and not self.temporary:
+            self._refuse(
+                f"its schema or catalog has DEFAULT COLLATION {collation}: Spark would compare its"
+                " texts by their bytes"
+            )
 
     def _compare(self, query: str) -> None:
         """Refuses a stream of a table that no view can be; says how its rows differ."""
