@@ -24,10 +24,11 @@ _COLLATION = re.compile(
 )
 _BY_BYTES = "UTF8_BINARY"
 _FORMATS = FILE_FORMATS | {"iceberg"}
+ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"
 _OWN_NAMES = {
     "TIMEZONE": _ZONE,
-    "ANSI_MODE": "spark.sql.ansi.enabled",
+    "ANSI_MODE": ANSI,
     "LEGACY_TIME_PARSER_POLICY": "spark.sql.legacy.timeParserPolicy",
 }
 """Parameters of Databricks SQL, in any case, that are settings of Spark under another name."""

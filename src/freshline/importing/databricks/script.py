@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from freshline.importing.databricks.around import (
+    ANSI,
     PRODUCT,
     UNREAD,
     collations,
@@ -42,6 +43,11 @@ _WORDS = (
 _CELL = re.compile(r"^-- COMMAND -{3,}[ \t\r]*$", re.MULTILINE)
 """Ends a cell of an exported notebook, and with it a statement without a semicolon."""
 _OTHER_CELL = re.compile(r"^-- MAGIC %(python|scala|r|run)\b", re.MULTILINE)
+_NO_ANSI = (
+    "The script does not set ANSI_MODE, which is on here. Where it is off there (clusters before"
+    " Runtime 17, warehouses of older accounts), size(NULL), '1.5' = 1 and 1 + '1' have other"
+    f' values, and errors are NULL: then set {ANSI}: "false" under configuration:.'
+)
 _TEXT = re.compile(r"\b(STRING|VARCHAR|CHAR)\b", re.IGNORECASE)
 _ON_NEWS = "tables are updated when what they read has news"
 
@@ -74,6 +80,8 @@ def read_databricks(path: Path) -> Found:
     told = (not_taken(reader.setting) for reader in readers if reader.setting is not None)
     notes += dict.fromkeys(each for each in told if each is not None)
     notes += [f"Cells of %{each} in the notebook are not read." for each in cells]
+    if ANSI not in common and any(_computes(reader.tokens) for reader in readers):
+        notes.append(_NO_ANSI)
     return replace(found, configuration=settings, notes=(*found.notes, *notes))
 
 
