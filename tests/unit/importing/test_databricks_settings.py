@@ -34,8 +34,8 @@ def test_settings_of_a_script_hold_for_the_statements_below(tmp_path):
         ("SET TIMEZONE = 'America/New_York'", "session.timeZone", "America/New_York"),
         ("set timezone = America/New_York", "session.timeZone", "America/New_York"),
         ("SET ANSI_MODE = false", "ansi.enabled", "false"),
-        ("SET `ansi_mode` = FALSE", "ansi.enabled", "FALSE"),
-        ("SET LEGACY_TIME_PARSER_POLICY = LEGACY", "legacy.timeParserPolicy", "LEGACY"),
+        ("SET `ansi_mode` = FALSE", "ansi.enabled", "false"),
+        ("SET LEGACY_TIME_PARSER_POLICY = legacy", "legacy.timeParserPolicy", "LEGACY"),
     ],
 )
 def test_parameters_of_databricks_sql_are_settings_of_spark(tmp_path, statement, name, value):
@@ -58,11 +58,23 @@ def test_a_setting_that_is_taken_back_takes_the_tables_below_with_it(tmp_path, s
         tmp_path,
         "SET spark.sql.session.timeZone = 'Asia/Tokyo';\n"
         "CREATE MATERIALIZED VIEW a AS SELECT to_date(at) AS day FROM raw;\n"
-        f"RESET ANSI_MODE;\nCREATE MATERIALIZED VIEW b AS SELECT to_date(at) AS d FROM raw;\n"
+        "RESET ANSI_MODE;\nSET timezone = 'Asia/Tokyo';\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT to_date(at) AS day FROM raw;\n"
         f"{statement};\nCREATE MATERIALIZED VIEW c AS SELECT to_date(at) AS day FROM raw;",
     )
     assert [rows[name].taken for name in "abc"] == [True, True, False]
     assert rows["c"].left_out[0].startswith("SET spark.sql.session.timeZone above it does not")
+
+
+def test_the_case_of_a_value_makes_no_other_setting(tmp_path):
+    _, rows = imported(
+        tmp_path,
+        "SET ANSI_MODE = FALSE;\nSET LEGACY_TIME_PARSER_POLICY = legacy;\n"
+        "CREATE MATERIALIZED VIEW a AS SELECT x FROM raw;\n"
+        "SET spark.sql.ansi.enabled = false;\nSET spark.sql.legacy.timeParserPolicy = LEGACY;\n"
+        "CREATE MATERIALIZED VIEW b AS SELECT x FROM raw;",
+    )
+    assert [rows[name].taken for name in "ab"] == [True, True]
 
 
 def test_a_setting_that_spark_does_not_have_is_told(tmp_path):

@@ -19,17 +19,18 @@ _VARIABLE = re.compile(r"\$\{[^}]*\}|\{\{[^}]*\}\}")
 _PART = re.compile(r"`[^`]+`|\w+")
 _COLLATION = re.compile(
     r"(?:CREATE|ALTER)\s+(SCHEMA|DATABASE|CATALOG)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
-    r"((?:`[^`]+`|[\w.])+)(?=\s).*\bDEFAULT\s+COLLATION\s+`?(\w+)",
+    r"(?:((?:`[^`]+`|[\w.])+)(?=\s))?.*\bDEFAULT\s+COLLATION\s+`?(\w+)",
     re.IGNORECASE | re.DOTALL,
 )
 _BY_BYTES = "UTF8_BINARY"
 _FORMATS = FILE_FORMATS | {"iceberg"}
 ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"
+_PARSER = "spark.sql.legacy.timeParserPolicy"
 _OWN_NAMES = {
     "TIMEZONE": _ZONE,
     "ANSI_MODE": ANSI,
-    "LEGACY_TIME_PARSER_POLICY": "spark.sql.legacy.timeParserPolicy",
+    "LEGACY_TIME_PARSER_POLICY": _PARSER,
 }
 """Parameters of Databricks SQL, in any case, that are settings of Spark under another name."""
 _NO_VALUES = frozenset({"LOCAL", "DEFAULT", "SYSTEM_DEFAULT"})
@@ -63,9 +64,12 @@ def setting_of(text: str, found: Sequence[Token]) -> tuple[str, str] | None:
         return None
     name, value = name.strip().strip("`"), value.strip().strip("'\"")
     own = _OWN_NAMES.get(name.upper())
-    if own is None:
-        return name, value
-    return own, UNREAD if not value or value.upper() in _NO_VALUES else value
+    if own is not None and (not value or value.upper() in _NO_VALUES):
+        return own, UNREAD
+    name = own or name
+    if name in (ANSI, _PARSER):  # in any case
+        value = value.lower() if name == ANSI else value.upper()
+    return name, value
 
 
 def settings_behind(
@@ -97,14 +101,15 @@ def not_taken(setting: tuple[str, str]) -> str | None:
 def collations(texts: Sequence[str]) -> Iterator[Callable[[Parts], str | None]]:
     """For each statement: what texts of a table are compared by, if its schema says it, by name.
 
-    A schema or catalog in front says it, the last one that can be the table's.
+    A schema or catalog in front says it, the last one that can be the table's: any can be where a
+    name cannot be read, or is not known.
     """
     known: list[tuple[str, Parts, str]] = []
     for text, scope in zip(texts, scopes(texts, PRODUCT), strict=True):
         yield partial(_collation_of, tuple(known), scope)
         if (found := _COLLATION.match(text)) is not None:
             kind = "CATALOG" if found[1].upper() == "CATALOG" else "SCHEMA"
-            name = tuple(part.strip("`").lower() for part in _PART.findall(found[2]))
+            name = tuple(part.strip("`").lower() for part in _PART.findall(found[2] or ""))
             if kind == "SCHEMA" and len(name) == 1 and scope.database is not None:
                 name = (scope.database.lower(), *name)
             known.append((kind, name, found[3]))
@@ -117,7 +122,7 @@ def _collation_of(
     for of_kind in ("SCHEMA", "CATALOG"):
         for kind, name, collation in reversed(known):
             outer = around[-2:-1] if kind == "CATALOG" else around
-            if kind == of_kind and (not outer or ends_alike(outer, name)):
+            if kind == of_kind and (not outer or not name or ends_alike(outer, name)):
                 return None if collation.upper() == _BY_BYTES else collation
     return None
 
