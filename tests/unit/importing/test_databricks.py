@@ -159,6 +159,10 @@ def test_a_script_becomes_a_project(script, tmp_path):
         ("STREAMING TABLE t AS SELECT * FROM STREAM(raw) WITH (SKIPCHANGECOMMITS)",
          ("it reads a table with the option SKIPCHANGECOMMITS: here it has, and follows, all rows"
           " of what it reads. Remove the option if that is right")),
+        (("STREAMING TABLE t AS SELECT * FROM STREAM read_files('a', format => 'parquet') f JOIN"
+         " STREAM read_kinesis(streamName => 'x') USING (id)"),
+         ("it reads from outside by read_kinesis: a feed's files are read by STREAM"
+          " read_files('folder', format => 'json', schema => '...')")),
         ("STREAMING TABLE t", "it has no query"),
         ("STREAMING TABLE t (a, b) AS SELECT * FROM STREAM read_files('a', format => 'parquet')",
          "its column list has no types: name the columns in the query"),

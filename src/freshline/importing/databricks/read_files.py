@@ -45,7 +45,14 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
         text = query[: token.start] + f"STREAM {FEED_NAME}" + query[found[last].end :]
         if any(each.is_word("READ_FILES") for each in tokens(text)):
             raise NoFeedError("it reads files twice")
+        _refuse_outside(text)
         return text, feed
+    _refuse_outside(query)
+    return query, None
+
+
+def _refuse_outside(query: str) -> None:
+    found = tokens(query)
     outside = next((each for each, opens in pairwise(found) if _is_outside(each, opens)), None)
     function = _streamed_function(query) if outside is None else outside.text
     if function is not None:
@@ -53,7 +60,6 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
             f"it reads from outside by {function}: a feed's files are read by"
             " STREAM read_files('folder', format => 'json', schema => '...')"
         )
-    return query, None
 
 
 def _is_outside(token: Token, behind: Token) -> bool:
