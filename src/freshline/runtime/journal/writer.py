@@ -34,15 +34,20 @@ def accept_changes(journal: Journal, table: str) -> None:
 def forget_failure(journal: Journal, table: str) -> None:
     """A table's failure, after which nothing is to be tried again, is not reported any more.
 
-    It is where files or a backfill wait, or where somebody has to choose what becomes of the
-    table. The caller flushes.
+    It is where files, a backfill or a rebuild wait, or a view's update, or where somebody has to
+    choose what becomes of the table. A view that failed and was never built waits, whatever is
+    known of its parents. The caller flushes.
     """
     journal.write(
         "UPDATE tables SET failures=0, error=NULL, retry_s=NULL WHERE name=?1"
         + "".join(f" AND coalesce(error, '') NOT LIKE '[{code}]%'" for code in CODES)
         + " AND NOT EXISTS (SELECT 1 FROM files WHERE table_name=?1"
         " AND state IN ('pending','retrying','quarantined'))"
-        " AND NOT EXISTS (SELECT 1 FROM backfills WHERE table_name=?1 AND state='waiting')",
+        " AND NOT EXISTS (SELECT 1 FROM backfills WHERE table_name=?1 AND state='waiting')"
+        " AND coalesce(full_asked, 0)=0"
+        # The work of a base table is its files.
+        " AND (coalesce(kind, 'base')='base' OR (version IS NOT NULL AND since_s IS NULL"
+        " AND coalesce(trailing_edge_s, freshness_s) <= freshness_s))",
         (table,),
     )
 

@@ -114,3 +114,48 @@ def test_a_failure_whose_files_all_vanished_is_not_reported_any_more(tmp_path):
         shop.executor.gates["orders"].set()
         shop.recorder.wait_for(f"notice orders: the file {name} vanished before it was loaded")
     assert reported(shop) == (0, None, None)
+
+
+def retried_at_rest(shop, name):
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        assert carry_out_offline(journal, "retry", name, time.time())["ok"]
+    (row,) = shop.journal_rows(f"SELECT failures, error FROM tables WHERE name='{name}'")
+    return row["failures"], row["error"]
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_retry_at_rest_leaves_the_failure_of_a_view_whose_update_waits(tmp_path, built):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
+    if built:
+        shop.file("orders", 1, [1])
+        assert shop.run_until_idle() == 0
+    shop.executor.failing["total"] = "no room"
+    shop.file("orders", 2, [2])
+    assert shop.run_until_idle() != 0
+    failures, error = retried_at_rest(shop, "total")
+    assert failures
+    assert "no room" in error
+
+
+@pytest.mark.parametrize("name", ["orders", "total"])
+def test_a_retry_at_rest_leaves_the_failure_of_a_rebuild_that_is_still_asked_for(tmp_path, name):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    shop.executor.failing[name] = "no room"
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        # As a run left it that was asked for it, and ended before it was done.
+        journal.write("UPDATE tables SET full_asked=1 WHERE name=?", (name,))
+        assert journal.flush()
+    assert shop.run_until_idle() != 0
+    assert retried_at_rest(shop, name)[0]
+
+
+def test_a_retry_at_rest_ends_the_report_of_a_view_for_which_nothing_waits(tmp_path):
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    with closing(Journal(journal_path(shop.project), create=False)) as journal:
+        journal.write("UPDATE tables SET failures=3, error='no room' WHERE name='total'")
+        assert journal.flush()
+    assert retried_at_rest(shop, "total") == (0, None)
