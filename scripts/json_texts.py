@@ -65,7 +65,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "alerts.told[].subject": "The table, feed or report.",
         "alerts.told[].at": "When it was sent first.",
         "alerts.undelivered": "Events that no receiver has accepted yet.",
-        "backfills": "Backfills that wait, run, or ended lately; fields below.",
+        "backfills": "Backfills that wait, run, were given up, or ended lately; fields below.",
         "reports": "Reports to make, and each report's last one; fields below.",
         "topics": "Topics of Kafka; fields below.",
         "sources": "Delta tables that feeds read; fields below.",
@@ -232,6 +232,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "asked": "When somebody asked for it.",
         "state": "`waiting`, `running`, `done` or `given up`.",
         "ended": "When it ended.",
+        "error": "Why it was given up.",
     },
     "misfit_record": {
         "partition": "Name of the partition.",

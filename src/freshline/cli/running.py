@@ -36,6 +36,7 @@ from freshline.runtime.notices import Level
 from freshline.runtime.observer import Observers
 from freshline.runtime.options import RunOptions
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
+from freshline.runtime.requests.backfills import given_up_last
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.runtime.subset import subset
 from freshline.runtime.warehouse import Warehouse
@@ -281,6 +282,8 @@ def _behind(
             behind.append((item.name, item.error or item.next))
         elif item.name in options.rebuilt and item.error is not None:
             behind.append((item.name, item.error))
+        if (backfill := given_up_last(found.backfills, item.name)) is not None:
+            behind.append((item.name, backfill.given_up or ""))
         files = [each for each in item.troubles if each.state == "quarantined"]
         if files:
             count = counted(len(files), "file is", "files are")

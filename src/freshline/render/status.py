@@ -19,6 +19,7 @@ from freshline.render.watched import (
 )
 from freshline.runtime.journal.strategies import StrategyUse
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
+from freshline.runtime.requests.backfills import given_up_last
 from freshline.runtime.status.run import RunStatus
 from freshline.runtime.status.status import (
     FileTrouble,
@@ -175,6 +176,8 @@ def faults(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: never built, {waits}")
         if item.failures:
             lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
+        if (backfill := given_up_last(found.backfills, item.name)) is not None:
+            lines.append(f"{item.name}: {backfill.given_up}")
         for word in ("quarantined", "retrying", "changed"):
             files = [each for each in item.troubles if each.state == word]
             if files:

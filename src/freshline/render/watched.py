@@ -44,6 +44,7 @@ def backfill_record(item: BackfillStatus) -> dict[str, Any]:
         "asked": moment(item.asked_s),
         "state": item.state,
         "ended": moment(item.ended_s),
+        "error": item.error,
     }
 
 
@@ -97,6 +98,12 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
         f"{each.table}: a backfill of {clock(each.from_s)} to {clock(each.to_s)} is {each.state}"
         for each in found.backfills
         if each.ended_s is None
+    ]
+    lines += [
+        f"{each.table}: {each.given_up}; `freshline backfill` asks for it again,"
+        f" `freshline retry {each.table}` ends this"
+        for each in found.backfills
+        if each.given_up
     ]
     for table in found.tables:
         item = found.watched_table(table.name)

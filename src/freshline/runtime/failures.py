@@ -17,7 +17,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.records import FeedFile, UnreadableFilesError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.pending import PendingFiles, file_of
-from freshline.runtime.journal.writer import Ledger, forget_failure
+from freshline.runtime.journal.writer import Ledger, forget_failure, forget_given_up
 from freshline.runtime.notices import Hears, one_line
 from freshline.runtime.requests.backfills import note_ended
 from freshline.runtime.tracks import Outcome
@@ -131,7 +131,7 @@ class FailureHandling:
         gives_up = range_s is not None and failures >= self._backoff.attempts
         if range_s is not None and gives_up:
             self._failures.pop(table)
-            note_ended(self._ledger.journal, table, range_s, "given up", now_s)
+            note_ended(self._ledger.journal, table, range_s, now_s, given_up=one_line(error))
             forget_failure(self._ledger.journal, table)
             self._hears.notice(
                 f"{table}: the backfill is given up after {failures} attempts",
@@ -165,6 +165,7 @@ class FailureHandling:
             self._pending.put_back(table, file)
             events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
         self._failures.pop(table, None)
+        forget_given_up(journal, table)
         running, has_news = scheduler.table(table).running, scheduler.table(table).has_news
         if not has_news and (running is None or running.command.upkeep):
             forget_failure(journal, table)

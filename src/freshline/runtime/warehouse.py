@@ -474,7 +474,7 @@ class Warehouse:
                 self._listening.loaded(table)
             more = self._maintenance.done(outcome, self._now_s)
             if outcome.command.backfill is not None and not event.is_other:
-                note_ended(self._journal, table, outcome.command.backfill, "done", self._now_s)
+                note_ended(self._journal, table, outcome.command.backfill, self._now_s)
             self._observer.ended(outcome, None)
             return [event, *more]
         if outcome.command.upkeep:

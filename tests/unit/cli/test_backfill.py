@@ -26,6 +26,7 @@ def test_without_a_run_it_is_noted_and_shown(freshline, answer, shop):
         "to": "2026-01-02T10:00:00.000000Z",
         "state": "waiting",
         "ended": None,
+        "error": None,
     }
     shop.project = shop.executor.project = load_project(shop.root, shop.root)
     shop.run_until_idle()

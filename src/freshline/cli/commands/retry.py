@@ -12,6 +12,7 @@ from freshline.cli.options import AsJson, ProjectDir, opened, table_names
 from freshline.executor.distrust import distrusted, is_rebuilt, trust_again, trust_when_rebuilt
 from freshline.project.model import Project
 from freshline.render.output import print_json
+from freshline.runtime.requests.backfills import given_up_last
 from freshline.runtime.requests.client import ask
 from freshline.runtime.status.status import read_status
 from freshline.runtime.subset import named_tables
@@ -61,8 +62,11 @@ def _trusted(project: Project, name: str) -> str:
 
 
 def _troubled(project: Project) -> tuple[str, ...]:
+    found = read_status(project, time.time())
     return tuple(
         item.name
-        for item in read_status(project, time.time()).tables
-        if item.failures or any(each.state in ("retrying", "quarantined") for each in item.troubles)
+        for item in found.tables
+        if item.failures
+        or given_up_last(found.backfills, item.name)
+        or any(each.state in ("retrying", "quarantined") for each in item.troubles)
     )

@@ -9,6 +9,7 @@ from typing import Any
 from freshline.executor.distrust import WrongView
 from freshline.project.model import Project
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
+from freshline.runtime.requests.backfills import given_up_last
 from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.times import brief_s, rfc3339
@@ -82,6 +83,9 @@ class Conditions:
                 yield Condition("failing", item.name, status.now_s, item.error, data)
             elif item.name in unread:
                 yield Condition("failing", item.name, status.now_s, unread[item.name], stands)
+            elif (backfill := given_up_last(status.backfills, item.name)) is not None:
+                since_s = backfill.ended_s or status.now_s
+                yield Condition("failing", item.name, since_s, backfill.given_up or "", stands)
             if item.wrong is not None:
                 yield _wrong(item, item.wrong, stands)
             bad = [each for each in item.troubles if each.state in ("quarantined", "changed")]

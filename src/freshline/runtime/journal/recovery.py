@@ -177,13 +177,13 @@ def _forget_orders(
         journal.put("tables", {"name": table.name}, full_asked=0)
         notes.append(f"table {table.name} is not loaded again, as was asked: it reads a topic now")
     waiting = "FROM backfills WHERE table_name=? AND state='waiting'"
+    what = "a topic" if kind == "kafka" else "a Delta table"
     if kind in ("kafka", "delta") and journal.row(f"SELECT 1 {waiting}", (table.name,)):
         journal.write(
-            "UPDATE backfills SET state='given up', ended_s=?"
+            "UPDATE backfills SET state='given up', ended_s=?, error=?"
             " WHERE table_name=? AND state='waiting'",
-            (time.time(), table.name),
+            (time.time(), f"it reads {what} now", table.name),
         )
-        what = "a topic" if kind == "kafka" else "a Delta table"
         notes.append(f"backfills of table {table.name} are given up: it reads {what} now")
     return notes
 

@@ -81,7 +81,7 @@ CREATE TABLE IF NOT EXISTS topics (
   ends TEXT, newest_s REAL);
 CREATE TABLE IF NOT EXISTS backfills (
   id INTEGER PRIMARY KEY, table_name TEXT, from_s REAL, to_s REAL, asked_s REAL, state TEXT,
-  ended_s REAL);
+  ended_s REAL, error TEXT);
 CREATE TABLE IF NOT EXISTS strategies (
   table_name TEXT, strategy TEXT, code TEXT, updates INTEGER, rows INTEGER, read_rows INTEGER,
   seconds REAL, last_s REAL, last_number INTEGER, last_read_rows INTEGER, reason TEXT,

@@ -52,6 +52,11 @@ def forget_failure(journal: Journal, table: str) -> None:
     )
 
 
+def forget_given_up(journal: Journal, table: str) -> None:
+    """Backfills of a table that were given up are not reported any more; the caller flushes."""
+    journal.write("DELETE FROM backfills WHERE table_name=? AND state='given up'", (table,))
+
+
 class Ledger:
     """Writes for one run.
 
@@ -284,6 +289,9 @@ class Ledger:
         )
         if full:
             self.full_asked(table, still=False)
+        if full or (result.strategy == "full" and command.backfill is None):
+            # Their ranges were made again, too.
+            forget_given_up(self.journal, table)
 
     def full_asked(self, table: str, *, still: bool = True) -> None:
         """Somebody was told that a table will be rebuilt in full: the next run keeps that word."""

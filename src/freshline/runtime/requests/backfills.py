@@ -7,6 +7,7 @@ that was committed and not yet noted is done again, to the same result.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from freshline.delta.loaded import is_of_feed, loaded_until_now
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.requests.reloading import Look, loaded_names, reload_look
+from freshline.times import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class BackfillStatus:
         asked_s: When somebody asked for it.
         state: waiting (or running), done or given up.
         ended_s: When it ended; None: not yet.
+        error: Why it was given up; None: it was not, or by a version that did not tell.
     """
 
     table: str
@@ -36,6 +39,15 @@ class BackfillStatus:
     asked_s: float
     state: str
     ended_s: float | None
+    error: str | None = None
+
+    @property
+    def given_up(self) -> str | None:
+        """That it was given up, and why; None: it was not."""
+        if self.error is None:
+            return None
+        range_text = f"{rfc3339(self.from_s)} to {rfc3339(self.to_s)}"
+        return f"the backfill of {range_text} is given up: {self.error}"
 
 
 def check_backfill(
@@ -120,30 +132,55 @@ def note_backfill(journal: Journal, name: str, from_s: float, to_s: float, now_s
 
 
 def note_ended(
-    journal: Journal, name: str, range_s: tuple[float, float], state: str, now_s: float
+    journal: Journal,
+    name: str,
+    range_s: tuple[float, float],
+    now_s: float,
+    *,
+    given_up: str | None = None,
 ) -> None:
-    """Write down that it is done, or given up; the caller flushes."""
+    """Write down that it is done, or why it is given up; the caller flushes."""
+    state = "done" if given_up is None else "given up"
     journal.write(
-        "UPDATE backfills SET state=?, ended_s=?"
+        "UPDATE backfills SET state=?, ended_s=?, error=?"
         " WHERE table_name=? AND from_s=? AND to_s=? AND state='waiting'",
-        (state, now_s, name, *range_s),
+        (state, now_s, given_up, name, *range_s),
     )
+    if given_up is None:
+        journal.write(
+            "DELETE FROM backfills"
+            " WHERE table_name=? AND state='given up' AND from_s>=? AND to_s<=?",
+            (name, *range_s),
+        )
 
 
 def read_backfills(journal: Journal) -> tuple[BackfillStatus, ...]:
-    """Those that are still to do, and of the others the newest of each table."""
+    """Those that are still to do or were given up, and of the others the newest of each table."""
     rows = journal.rows_if_there(
-        "SELECT * FROM backfills WHERE state='waiting' OR id IN"
+        "SELECT * FROM backfills WHERE state IN ('waiting','given up') OR id IN"
         " (SELECT max(id) FROM backfills WHERE state<>'waiting' GROUP BY table_name)"
         " ORDER BY id"
     )
     return tuple(
         BackfillStatus(
             row["table_name"], row["from_s"], row["to_s"], row["asked_s"], row["state"],
-            row["ended_s"],
+            row["ended_s"], dict(row).get("error"),
         )
         for row in rows
     )  # fmt: skip
+
+
+def given_up_last(backfills: Iterable[BackfillStatus], name: str) -> BackfillStatus | None:
+    """The backfill of a table that was given up last; None: none was, or it was made up for."""
+    found = [each for each in backfills if each.table == name and each.given_up is not None]
+    return max(found, key=lambda each: each.ended_s or 0.0, default=None)
+
+
+def not_again(journal: Journal, name: str) -> str:
+    """What somebody hears who has a table tried again whose backfill was given up."""
+    if not any(each.given_up and each.table == name for each in read_backfills(journal)):
+        return ""
+    return "; the backfill that was given up is not: ask for it with `freshline backfill`"
 
 
 def backfills_to_do(project: Project, journal: Journal) -> list[Event]:

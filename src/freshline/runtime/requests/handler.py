@@ -26,10 +26,10 @@ from freshline.project.model import Project, TableDef
 from freshline.runtime.accepting import accept
 from freshline.runtime.failures import FailureHandling
 from freshline.runtime.journal.store import Journal, Row
-from freshline.runtime.journal.writer import Ledger, forget_failure
+from freshline.runtime.journal.writer import Ledger, forget_failure, forget_given_up
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.reports.requests import SUBMIT, WITHDRAW, not_open, submit
-from freshline.runtime.requests.backfills import backfill_look, note_backfill, range_of
+from freshline.runtime.requests.backfills import backfill_look, not_again, note_backfill, range_of
 from freshline.runtime.requests.reloading import Look, reload_look
 
 Answer = dict[str, Any]
@@ -197,10 +197,11 @@ class Requests:
             except FreshlineError as error:
                 return [], refusal(error)
             self._failures.accept(name, version)
+        left_out = not_again(self._journal, name)
         events, files = self._failures.retry(self._scheduler, name, now_s)
         if version is not None and version >= 0 and self._project.table(name).kind == "base":
             events.append(OthersAccepted(name, version))
-        message = f"{name} is tried again; files: {files}"
+        message = f"{name} is tried again; files: {files}{left_out}"
         if version is not None:
             message = accepted_message(self._project.table(name), version)
         return events, {"ok": True, "message": message}
@@ -311,9 +312,11 @@ def carry_out_offline(journal: Journal, kind: str, name: str, now_s: float) -> A
             " WHERE table_name=? AND state IN ('quarantined','retrying')",
             (name,),
         )
+        left_out = not_again(journal, name)
+        forget_given_up(journal, name)
         forget_failure(journal, name)
         files = "1 file is" if len(rows) == 1 else f"{len(rows)} files are"
-        message = f"{name}: {files} tried again at the next start"
+        message = f"{name}: {files} tried again at the next start{left_out}"
     at_s = journal.ask(now_s, kind, name)
     answer = {"ok": True, "message": message}
     journal.write(
