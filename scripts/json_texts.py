@@ -45,7 +45,8 @@ TEXTS: dict[str, dict[str, str]] = {
     "status": {
         "server": "The web page and API of the run.",
         "server.url": "Its address; null where nothing is served.",
-        "leader": "The host that holds the storage's lease; null where none does.",
+        "leader": "The host that holds the storage's lease; null where none does, or the storage"
+        " does not answer.",
         "ingest": "The push gateway; only with push feeds. Its counts are those of"
         " [its metrics](metrics.md), without `freshline_ingest_`.",
         "faults": "With --check: the reasons for exit status 3.",

@@ -18,6 +18,7 @@ from freshline.runtime.journal import store
 from freshline.runtime.journal.lock import WarehouseLock
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.lease import leader
 from freshline.runtime.requests import client
 from tests.support.shop import LiveRun, eventually
 
@@ -57,11 +58,21 @@ def test_without_a_run_a_pause_holds_from_the_next_start(freshline, answer, shop
     assert shop.executor.numbers("small") == [1]
 
 
+class Lease:
+    """A lease whose reading does something."""
+
+    def __init__(self, read):
+        self._read = read
+
+    def read(self):
+        return self._read(), "tag"
+
+
 def test_a_pause_beside_a_leader_on_another_machine_says_that_it_is_not_told(
     freshline, shop, monkeypatch
 ):
     record = Record(Holder("1", "shop-b", 7, "another"), 3, 0.0)
-    monkeypatch.setattr(client, "leader", lambda _: record)
+    monkeypatch.setattr(leader, "readable_store_of", lambda _: Lease(lambda: record))
     done = freshline("pause", "big")
     assert done.exit_code == 0
     assert done.stdout == (
@@ -77,16 +88,17 @@ def test_where_the_lease_cannot_be_read_a_pause_is_made_first_and_all_the_same(
 ):
     made, never = [], threading.Event()
 
-    def leader(_):
+    def no_lease():
         made.extend(shop.journal_rows("SELECT paused FROM tables WHERE name='big'"))
         raise ValueError("no lease")
 
     told = "big is paused; no warehouse is running here, so it takes effect at the next start\n"
-    monkeypatch.setattr(client, "leader", leader)
+    monkeypatch.setattr(leader, "readable_store_of", lambda _: Lease(no_lease))
     assert freshline("pause", "big").stdout == told
     assert made == [{"paused": 1}]
-    monkeypatch.setattr(client, "leader", lambda _: never.wait(30.0))
-    monkeypatch.setattr(client, "_PATIENCE_S", 0.1)
+    hanging = Lease(lambda: never.wait(30.0))
+    monkeypatch.setattr(leader, "readable_store_of", lambda _: hanging)
+    monkeypatch.setattr(leader, "PATIENCE_S", 0.1)
     began_s = time.monotonic()
     assert freshline("pause", "big").stdout == told
     assert time.monotonic() - began_s < 10.0
@@ -96,7 +108,7 @@ def test_where_the_lease_cannot_be_read_a_pause_is_made_first_and_all_the_same(
 @pytest.mark.parametrize("kind", ["retry", "accept"])
 def test_what_does_not_tell_of_the_lease_does_not_ask_for_it(freshline, shop, monkeypatch, kind):
     asked: list[object] = []
-    monkeypatch.setattr(client, "leader", asked.append)
+    monkeypatch.setattr(client, "leader_look", asked.append)
     assert freshline(kind, "orders").exit_code == 0
     assert asked == []
 

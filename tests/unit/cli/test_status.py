@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import threading
 import time
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ from rich.console import Console
 from freshline.render.status import StatusTable
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
+from freshline.runtime.lease import leader
 from freshline.runtime.reports.store import WantedReport, note_wanted
 from freshline.runtime.status.source_status import SourceStatus
 from freshline.runtime.status.status import read_status
@@ -325,3 +327,26 @@ def test_what_waits_is_counted_as_what_its_feed_has(shop, read, words):
         StatusTable(dataclasses.replace(found, tables=waiting, **read))
     )
     assert words in text.getvalue()
+
+
+@pytest.mark.parametrize("line", [("status",), ("status", "--json"), ("status", "--check")])
+def test_a_lease_in_a_storage_that_hangs_holds_no_status_up(shop, freshline, monkeypatch, line):
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    end = threading.Event()
+
+    class Hanging:
+        def read(self):
+            end.wait(60.0)
+            raise OSError("timed out")
+
+    monkeypatch.setattr(leader, "readable_store_of", lambda _: Hanging())
+    monkeypatch.setattr(leader, "PATIENCE_S", 0.2)
+    began_s = time.monotonic()
+    done = freshline(*line)
+    took_s = time.monotonic() - began_s
+    end.set()
+    assert done.exit_code == (3 if "--check" in line else 0)
+    assert took_s < 20.0
+    if "--json" in line:
+        assert json.loads(done.stdout)["leader"] is None

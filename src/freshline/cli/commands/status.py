@@ -19,8 +19,9 @@ from freshline.render.status import (
     remarks,
     status_record,
 )
-from freshline.runtime.lease.leader import leader, leader_record
+from freshline.runtime.lease.leader import LeaderLook, leader_look, leader_record
 from freshline.runtime.reports.store import standing
+from freshline.runtime.requests.client import running_process
 from freshline.runtime.status.status import WarehouseStatus, read_status
 from freshline.ui.address import served_at
 
@@ -39,13 +40,16 @@ def status(
 ) -> int:
     """Show how fresh every table is, what waits, what failed, and what comes next."""
     shop = opened(project)
+    # Beside the other look at a storage that may hang, not after it; none that nobody waits for.
+    is_told = as_json or not (check or running_process(shop))
+    look = leader_look(shop) if is_told else None
     found = read_status(shop, time.time())
     reasons = faults(found) if check else []
     if as_json:
         pushed = pushed_record(shop)
         record = status_record(found) | {
             "server": {"url": served_at(shop)},
-            "leader": leader_record(shop),
+            "leader": leader_record(shop, look),
         }
         record |= {} if pushed is None else {"ingest": pushed}
         print_json(record | ({"faults": reasons} if check else {}))
@@ -53,14 +57,15 @@ def status(
         for reason in reasons:
             print(reason)
     else:
-        _show(shop, found)
+        _show(shop, found, look)
     return 3 if reasons else 0
 
 
-def _show(shop: Project, found: WarehouseStatus) -> None:
+def _show(shop: Project, found: WarehouseStatus, look: LeaderLook | None) -> None:
     out = console()
     out.print(headline(found))
-    if not found.run.running and (record := leader(shop)) is not None:
+    record = None if found.run.running or look is None else look.leader()
+    if record is not None:
         out.print(f"{record.holder} has the lease (epoch {record.epoch})")
     if (url := served_at(shop)) is not None:
         out.print(f"web page: {url}")

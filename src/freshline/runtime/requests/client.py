@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Any
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
-from freshline.core.lease import Record
 from freshline.project.model import Project
 from freshline.runtime.journal.lock import holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
-from freshline.runtime.lease.leader import leader
+from freshline.runtime.lease.leader import leader_look
 from freshline.runtime.requests.handler import (
     PAUSES,
     Answer,
@@ -40,18 +38,12 @@ def no_run_here(project: Project) -> str:
 
     Asked for after what was to be done: a storage that hangs holds only the words up, for a while.
     """
-    records: list[Record | None] = []
-
-    def ask_lease() -> None:
-        with suppress(Exception):  # then nobody knows; what was asked is done all the same
-            records.append(leader(project))
-
-    look = threading.Thread(target=ask_lease, name="leader", daemon=True)
-    look.start()
-    look.join(_PATIENCE_S)
-    record = records[0] if records else None
+    look = leader_look(project)
+    if not look.is_known:  # what was asked is done all the same
+        return "no warehouse is running here"
+    record = look.leader()
     if record is None:
-        return "no warehouse is running" if records else "no warehouse is running here"
+        return "no warehouse is running"
     return f"no warehouse is running here ({record.holder} has the lease, and is not told)"
 
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from freshline.render.push_status import pushed_record
 from freshline.render.status import status_record
-from freshline.runtime.lease.leader import leader_record
+from freshline.runtime.lease.leader import leader_look, leader_record
 from freshline.ui.address import served_at
 from freshline.ui.answers import MOST_BYTES
 from freshline.ui.reads.reading import Reader
@@ -34,10 +34,11 @@ def asked(_: Reader, request: Request) -> str:
 
 def answer(reader: Reader, after: str) -> dict[str, Any]:
     """The page of tables behind ``after``."""
+    look = leader_look(reader.project)  # beside the other look at a storage that may hang
     found = reader.status(account=True)
     record = status_record(found) | {
         "server": {"url": served_at(reader.project)},
-        "leader": leader_record(reader.project),
+        "leader": leader_record(reader.project, look),
     }
     pushed = pushed_record(reader.project)
     if pushed is not None:
