@@ -63,6 +63,7 @@ def changes(
     now_s: float,
     *,
     judged: Collection[str] = ALERT_KINDS,
+    lasting: Collection[tuple[str, str]] = (),
 ) -> list[Change]:
     """What changes at ``now_s``.
 
@@ -73,6 +74,7 @@ def changes(
         conditions: What holds now.
         now_s: Seconds since the epoch.
         judged: Kinds of which ``conditions`` tells everything; others stay as they are.
+        lasting: Kinds and subjects whose alert, once it is told, does not end now.
 
     Returns:
         One change for each row of the memory that is new, told, or over.
@@ -101,6 +103,8 @@ def changes(
         if key in wanted or row.kind not in judged:
             continue
         is_told = row.told_s is not None and key[:2] in addresses
+        if is_told and (row.kind, row.subject) in lasting:
+            continue
         event = recovered_event(project, row, now_s) if is_told else None
         found.append(Change(row, ended=True, event=event))
     return found

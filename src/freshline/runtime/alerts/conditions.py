@@ -110,6 +110,19 @@ class Conditions:
             yield Condition("bound-broken", item.name, status.now_s, reason, data)
 
 
+def unbuilt(status: WarehouseStatus) -> set[tuple[str, str]]:
+    """Which tables' lateness lasts: those with a target that have no data yet.
+
+    When they became late counts from the run's start, or from the arrival of what waits: a restart
+    or an older file makes them late later, and no fresher.
+    """
+    return {
+        ("late", item.name)
+        for item in status.tables
+        if item.freshness_s is None and item.target_lag_s is not None and item.state != "dropped"
+    }
+
+
 def _unread(project: Project, status: WarehouseStatus) -> dict[str, str]:
     """Tables whose feed cannot be read in full, and why."""
     errors = {feed.name: feed.error for feed in status.feeds if feed.error is not None}

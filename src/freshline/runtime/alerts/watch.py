@@ -18,7 +18,7 @@ from dataclasses import replace
 from freshline.core.errors import FreshlineError
 from freshline.project.model import ALERT_KINDS, Project
 from freshline.runtime.alerts.changes import Key, Raised, changes
-from freshline.runtime.alerts.conditions import Conditions
+from freshline.runtime.alerts.conditions import Conditions, unbuilt
 from freshline.runtime.alerts.sender import Sender
 from freshline.runtime.alerts.store import AlertStore
 from freshline.runtime.feeds.backoff import Backoff
@@ -164,6 +164,7 @@ class Alerts:
             self._conditions.now(status),
             status.now_s,
             judged=judged,
+            lasting=unbuilt(status),
         )
         for change in found:
             if change.ended:

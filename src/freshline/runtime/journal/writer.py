@@ -355,9 +355,12 @@ class Ledger:
     def table_state(self, table: Table, now_s: float) -> None:
         """Where a table stands after an instant."""
         cost = table.cost
+        waits_since_s = table.pending[0].arrival_s if table.pending else None
         self.journal.write(
             "UPDATE tables SET freshness_s=?, trailing_edge_s=?, version=?, number=?, alpha_s=?,"
-            " beta=?, cost_samples=?, cost_error=?, period_s=?, paused=?, priority=?, since_s=?,"
+            " beta=?, cost_samples=?, cost_error=?, period_s=?, paused=?, priority=?, since_s="
+            # What is pending stands by its own time: one that came later may stand first.
+            "CASE WHEN ? IS NULL THEN min(?, coalesce(since_s, ?)) ELSE ? END,"
             " max_staleness_s=?, staleness_area_s2=?, measured_s=? WHERE name=?",
             (
                 table.complete_s if table.known else None,
@@ -371,7 +374,8 @@ class Ledger:
                 table.period_s,
                 int(table.paused),
                 table.priority,
-                table.pending[0].arrival_s if table.pending else None,
+                table.version,
+                *(waits_since_s, waits_since_s, waits_since_s),
                 table.max_staleness_s,
                 table.staleness_area_s2,
                 table.area_since_s,

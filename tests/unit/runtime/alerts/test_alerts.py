@@ -170,6 +170,18 @@ def test_a_restart_neither_repeats_an_alert_nor_loses_its_recovery(tmp_path, sin
     assert told(sink) == [("table.quarantine", "orders"), ("table.recovered", "orders")]
 
 
+def test_a_restart_is_no_recovery_of_a_table_that_was_never_built(tmp_path, sink):
+    for again in (False, True):
+        watched = Watched(tmp_path, sink.url, "late", lags={"orders": 1.0})
+        watched.shop.executor.failing["orders"] = "the disk is full"
+        if not again:
+            watched.shop.file("orders", 1, [1])
+        with watched:
+            sink.wait_for(1)
+            time.sleep(0.3)  # looks at the status a few times, before it is late again
+        assert told(sink) == [("table.late", "orders")]
+
+
 def test_what_nobody_takes_is_kept_and_posted_by_the_next_run_in_order(tmp_path):
     with Sink() as first:
         port = first.port

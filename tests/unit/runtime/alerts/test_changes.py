@@ -19,14 +19,16 @@ class Memory:
         self.settings = settings
         self.rows = {}
 
-    def at(self, now_s, *kinds, judged=ALERT_KINDS):
+    def at(self, now_s, *kinds, judged=ALERT_KINDS, lasting=()):
         """What is posted where exactly these (kind, subject) hold: (URL, type, subject)."""
         conditions = {
             (kind, subject): Condition(kind, subject, now_s - 1.0, "so", {"staleness_s": 1.0})
             for kind, subject in kinds
         }
         events = []
-        for change in changes("shop", self.settings, self.rows, conditions, now_s, judged=judged):
+        for change in changes(
+            "shop", self.settings, self.rows, conditions, now_s, judged=judged, lasting=lasting
+        ):
             if change.ended:
                 del self.rows[change.raised.key]
             else:
@@ -45,6 +47,20 @@ def test_an_alert_is_posted_once_and_its_recovery_once():
     assert memory.at(3.0) == [(A, "freshline.table.recovered", "orders")]
     assert memory.at(4.0) == []
     assert memory.at(5.0, late) == [(A, "freshline.table.late", "orders")]
+
+
+def test_what_lasts_ends_only_where_it_was_not_told_yet():
+    memory = Memory(AlertSettings(A), AlertSettings(B, for_s=60.0))
+    late = ("late", "orders")
+    memory.at(1.0, late)
+    assert memory.at(2.0, lasting={late}) == []
+    assert [url for url, *_ in memory.rows] == [A]
+    recovered = (A, "freshline.table.recovered", "orders")
+    assert memory.at(3.0, lasting={("late", "other")}) == [recovered]
+    memory.at(4.0, late)
+    memory.settings = ()  # nobody is to be told any more
+    assert memory.at(5.0, lasting={late}) == []
+    assert memory.rows == {}
 
 
 def test_for_waits_and_a_short_fault_is_never_told():

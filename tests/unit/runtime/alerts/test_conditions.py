@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from freshline.runtime.alerts.conditions import Conditions
+from freshline.runtime.alerts.conditions import Conditions, unbuilt
 from freshline.runtime.reports.store import ReportStatus, WantedReport
 from freshline.runtime.status.status import FileTrouble, read_status
 from freshline.runtime.status.topic_status import TopicStatus
@@ -77,6 +77,14 @@ def test_a_table_that_was_never_built_is_late_once_its_target_has_passed(standin
     for state in ("new", "paused"):
         standing.table("total", state=state, waits_since_s=None)
         assert started(7200.0) == []
+
+
+def test_lateness_of_a_table_with_a_target_lasts_until_it_has_data(standing):
+    assert unbuilt(standing.status) == {("late", "total")}
+    standing.table("total", state="dropped")
+    assert unbuilt(standing.status) == set()
+    standing.table("total", state="fresh", freshness_s=NOW_S)
+    assert unbuilt(standing.status) == set()
 
 
 def test_a_late_table_since_it_was_past_its_target(standing):

@@ -272,3 +272,24 @@ def test_reading_it_loads_neither_spark_nor_delta():
 )  # fmt: skip
 def test_seconds_for_people(seconds, text):
     assert brief_s(seconds) == text
+
+
+def test_what_was_never_built_waits_since_the_first_of_its_files_came(tmp_path):
+    """An older file that comes later stands before it, and makes it wait no shorter."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.executor.failing["orders"] = "no room"
+    shop.backoff = Backoff(first_s=600.0, most_s=600.0, attempts=3)
+
+    def waits_since_s():
+        (item,) = read_status(shop.project, time.time()).tables
+        return item.waits_since_s
+
+    shop.file("orders", 2, [2])
+    with LiveRun(shop):
+        shop.recorder.wait_for("failed orders")
+        eventually(lambda: waits_since_s() is not None)
+        first_s = waits_since_s()
+        shop.file("orders", 1, [1])
+        eventually(lambda: read_status(shop.project, time.time()).tables[0].pending_files == 2)
+        time.sleep(0.3)
+        assert waits_since_s() == first_s
