@@ -87,6 +87,7 @@ class Alerts:
         self._store: AlertStore | None = None
         self._senders: list[Sender] = []
         self._faulty = False
+        self._is_unposted = False
         self._former_s: float | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, name="alerts", daemon=True)
@@ -172,8 +173,9 @@ class Alerts:
             else:
                 self._memory[change.raised.key] = change.raised
         # What cannot be written now (a full disk) is kept, and written with the next look.
-        self._store.note(found, status.now_s)
-        if any(change.event is not None for change in found):
+        self._is_unposted |= any(change.event is not None for change in found)
+        if self._store.note(found, status.now_s) and self._is_unposted:
+            self._is_unposted = False
             for sender in self._senders:
                 sender.wake()
 

@@ -13,6 +13,7 @@ from freshline.executor.distrust import trust_again
 from freshline.project.model import AlertSettings, MaintenanceSettings
 from freshline.render.status import remarks, status_record
 from freshline.runtime.alerts import watch
+from freshline.runtime.alerts.store import AlertStore
 from freshline.runtime.alerts.watch import Alerts
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.journal.lock import WarehouseLock
@@ -204,6 +205,33 @@ def test_what_nobody_takes_is_kept_and_posted_by_the_next_run_in_order(tmp_path)
         sink.wait_for(2)
         eventually(lambda: again.postings() == [])
     assert told(sink) == [("table.failing", "orders"), ("table.recovered", "orders")]
+
+
+def test_an_alert_that_could_not_be_written_at_once_is_posted_once_it_is(
+    tmp_path, sink, monkeypatch
+):
+    note = AlertStore.note
+    refused: list[bool] = []
+
+    def full_once(self, found, now_s):
+        found = list(found)
+        if refused or not any(change.event for change in found):
+            return note(self, found, now_s)
+        refused.append(True)  # as of a full disk, or a journal that another process holds
+        self._journal.flush = lambda: False
+        try:
+            return note(self, found, now_s)
+        finally:
+            del self._journal.flush
+
+    monkeypatch.setattr(AlertStore, "note", full_once)
+    watched = Watched(tmp_path, sink.url, "failing")
+    watched.shop.executor.failing["total"] = "the disk is full"
+    watched.shop.file("orders", 1, [1])
+    with watched:
+        sink.wait_for(1)
+        assert refused
+    assert told(sink) == [("table.failing", "total")]
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
