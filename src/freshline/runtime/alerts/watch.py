@@ -31,7 +31,7 @@ from freshline.runtime.status.status import WarehouseStatus, read_status
 
 _LOOK_S = 1.0
 _LOOK_COST = 20.0
-"""The status is read again after so many times what reading it took."""
+"""The status is read again after so many times the processor's time that reading it took."""
 
 _GRACE_S = 3.0
 """At the end of a run, for events that are not delivered yet."""
@@ -110,10 +110,10 @@ class Alerts:
     def _work(self) -> None:
         wait_s = 0.05
         while not self._stopped.wait(wait_s):
-            began_s = time.monotonic()
+            used_s = time.thread_time()  # what it waits for a storage that hangs is no cost
             self._look()
-            took_s = time.monotonic() - began_s
-            wait_s = max(self._look_s, _LOOK_COST * took_s) if self._store else 0.05
+            used_s = time.thread_time() - used_s
+            wait_s = max(self._look_s, _LOOK_COST * used_s) if self._store else 0.05
         self._look()
         if self._store is not None:
             self._store.close()

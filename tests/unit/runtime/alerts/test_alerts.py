@@ -131,6 +131,23 @@ def test_a_late_table_is_told_while_the_storage_does_not_answer(tmp_path, sink, 
     assert watched.notices == []
 
 
+def test_a_look_that_waits_for_a_storage_is_followed_by_the_next_one_soon(
+    tmp_path, sink, monkeypatch
+):
+    looks: list[float] = []
+
+    def slow(*given, **named):
+        looks.append(time.monotonic())
+        time.sleep(0.5)
+        return read_status(*given, **named)
+
+    monkeypatch.setattr(watch, "read_status", slow)
+    with Watched(tmp_path, sink.url, "late"):
+        eventually(lambda: len(looks) >= 5)
+        # They waited ten seconds after each look before.
+        assert looks[4] - looks[3] < 5.0
+
+
 def test_a_view_found_wrong_is_not_told_as_right_while_the_storage_does_not_answer(
     tmp_path, sink, monkeypatch, away
 ):
