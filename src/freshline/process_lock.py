@@ -23,20 +23,21 @@ class ProcessLock:
 
     Args:
         path: The file; its folder is there.
-        taken: The error where another process holds it, by that process' number.
+        taken: The error where another process holds it, by what it wrote into the file.
+        note: What this process writes behind its number.
 
     Raises:
         UserError: What ``taken`` gives.
         OSError: The file cannot be made or written.
     """
 
-    def __init__(self, path: Path, taken: Callable[[str], UserError]) -> None:
+    def __init__(self, path: Path, taken: Callable[[str], UserError], note: str = "") -> None:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(taken)
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+            os.pwrite(self._file, f"{os.getpid()}{note}".encode(), 0)
         except (OSError, UserError):
             self.release()
             raise
@@ -51,6 +52,15 @@ class ProcessLock:
                 time.sleep(_TRY_S)
         holder = os.read(self._file, 32).decode(errors="replace").strip()
         raise taken(holder or "unknown")
+
+    def forget_note(self) -> None:
+        """Leave nothing but the process' number; on a full disk, too.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        number = str(os.getpid()).encode()
+        os.pwrite(self._file, number.ljust(os.fstat(self._file).st_size), 0)
 
     def replaced(self) -> bool:
         """Whether somebody deleted or replaced the file, so that others can hold it, too.

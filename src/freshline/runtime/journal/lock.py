@@ -11,32 +11,28 @@ from freshline.core.errors import PlatformError, UserError
 from freshline.private import private_folder
 from freshline.process_lock import ProcessLock
 
+_STANDS_BY = " stands by"
+"""Behind the number of a process that keeps others from a folder, and runs nothing in it yet."""
+
 
 class WarehouseLock(ProcessLock):
-    """Held while a warehouse runs.
+    """Held while a warehouse runs, or while a process of another machine runs it and this waits.
 
     Args:
         folder: Made if it is not there.
+        leads: False: nothing runs here until :meth:`lead`.
 
     Raises:
         UserError: Another process holds it (``already-running``), by its number.
         PlatformError: The file cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, leads: bool = True) -> None:
         path = folder / "lock"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             private_folder(folder)
-            super().__init__(
-                path,
-                lambda holder: UserError(
-                    "already-running",
-                    f"process {holder} runs this warehouse already",
-                    rule=f"one run per storage; it holds {path}",
-                    next_step=f"Stop it (kill {holder}), or use `freshline status`.",
-                ),
-            )
+            super().__init__(path, lambda text: _taken(path, text), "" if leads else _STANDS_BY)
         except OSError as error:
             raise PlatformError(
                 "lock",
@@ -62,6 +58,19 @@ class WarehouseLock(ProcessLock):
             ) from error
         return cls(folder)
 
+    def lead(self) -> None:
+        """From now on this process runs the warehouse.
+
+        Raises:
+            PlatformError: The file cannot be written.
+        """
+        try:
+            self.forget_note()
+        except OSError as error:
+            raise PlatformError(
+                "lock", f"cannot write {self.path}: {error.strerror}", next_step="Check the disk."
+            ) from error
+
     def check(self) -> None:
         """Make sure that this lock still keeps others out: nobody deleted or replaced the file.
 
@@ -82,8 +91,28 @@ class WarehouseLock(ProcessLock):
             )
 
 
+def _taken(path: Path, text: str) -> UserError:
+    """Another process holds the lock, and wrote ``text`` into it."""
+    rule = f"one run per storage; it holds {path}"
+    holder = text.removesuffix(_STANDS_BY)
+    next_step = f"Stop it (kill {holder}), or use `freshline status`."
+    if holder == text:
+        return UserError(
+            "already-running",
+            f"process {holder} runs this warehouse already",
+            rule=rule,
+            next_step=next_step,
+        )
+    return UserError(
+        "already-running",
+        f"process {holder} stands by for this warehouse",
+        rule=rule,
+        next_step=next_step,
+    )
+
+
 def holder(folder: Path) -> int | None:
-    """The process that runs the warehouse of ``folder``, None if none does.
+    """The process that runs the warehouse of ``folder``, None if none does, or one stands by.
 
     Anybody who may read the lock may ask; locks know of no permission to write.
 
@@ -105,6 +134,8 @@ def holder(folder: Path) -> int | None:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         text = os.read(file, 32).decode(errors="replace").strip()
+        if text.endswith(_STANDS_BY):
+            return None
         return int(text) if text.isdigit() else -1
     finally:
         os.close(file)

@@ -137,6 +137,8 @@ class Leadership:
             target=self._keep, args=(action,), name="lease", daemon=True
         )
         self._thread.start()
+        if self._standby:
+            self._lock.lead()
         journal = journal_path(self._project)
         if self.beside:
             text = leave_behind(journal)
@@ -183,7 +185,7 @@ class Leadership:
         if not self._lease.held:
             if self._lock is None:
                 with contextlib.suppress(UserError):
-                    self._lock = WarehouseLock(self._folder)
+                    self._lock = WarehouseLock(self._folder, leads=not self._standby)
             self.from_afar = record is not None and record.holder.machine != self._me.machine
             if record is None:
                 floor = self._highest_epoch()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from freshline.core.lease import Holder, Record
 from freshline.delta.log import commits, last_commit
 from freshline.executor.fence import before_commit
 from freshline.project.load import load_project
+from freshline.render.status import faults
 from freshline.runtime.journal.lock import WarehouseLock, holder
 from freshline.runtime.journal.paths import journal_path, own_folder
 from freshline.runtime.journal.store import Journal
@@ -26,6 +29,9 @@ from freshline.runtime.lease.file_store import FileStore
 from freshline.runtime.lease.leader import leader_record
 from freshline.runtime.lease.leadership import Leadership, boot_s
 from freshline.runtime.lease.store import SwapRefusedError
+from freshline.runtime.requests.client import ask
+from freshline.runtime.status.status import read_status
+from freshline.runtime.status.waiting import Goal, look
 from tests.support.shop import LiveRun, eventually, made_shop
 
 FAR = Holder("far", "elsewhere", 77, "another machine")
@@ -374,3 +380,64 @@ def test_a_table_that_does_not_exist_yet_is_not_made_by_a_take_over(shop, store)
     with Leadership(shop.project, clock=sixty_times_faster) as lease:
         assert lease.take()
     assert not DeltaTable.is_deltatable(shop.project.table_path("orders"))
+
+
+@pytest.fixture
+def standing_by(shop, store, tmp_path):
+    """A host that led once, and stands by now: its journal is behind what the leader committed."""
+    journal, kept = journal_path(shop.project), tmp_path / "kept"
+    shop.file("orders", 1, [1])
+    shop.run_until_idle()
+    kept.mkdir()
+    for file in journal.parent.glob(f"{journal.name}*"):
+        shutil.copy2(file, kept)
+    shop.file("orders", 2, [2])  # loaded by the leader elsewhere, which has a journal of its own
+    shop.run_until_idle()
+    for file in journal.parent.glob(f"{journal.name}*"):
+        file.unlink()
+    for file in kept.iterdir():
+        shutil.copy2(file, journal.parent)
+    put(store, Record(FAR, 9, 0.0))
+    told: list[str] = []
+    lease = Leadership(shop.project, standby=True, tell=told.append)
+    taking = threading.Thread(target=lease.take)
+    taking.start()
+    eventually(lambda: told)
+    assert told == ["standing by: process 77 on elsewhere runs this warehouse (epoch 9)"]
+    yield shop
+    lease.stop()
+    taking.join()
+    lease.release()
+
+
+def test_beside_a_standby_a_wait_looks_into_the_tables_logs(standing_by):
+    goal = Goal(fresh_to_s=datetime(2026, 1, 2, 0, 2, tzinfo=UTC).timestamp())
+    (orders,) = look(standing_by.project, ("orders",), goal, time.time())
+    assert orders.fresh, orders
+
+
+def test_a_standby_is_no_run(standing_by):
+    project = standing_by.project
+    assert holder(own_folder(project)) is None
+    found = read_status(project, time.time())
+    assert not found.run.running
+    assert any("not running" in line for line in faults(found))
+    (answer,) = ask(project, "pause", ["orders"]).values()
+    assert answer["message"] == (
+        "orders is paused; no warehouse is running here (process 77 on elsewhere has the lease, and"
+        " is not told), so it takes effect at the next start"
+    )
+    with pytest.raises(UserError) as raised:
+        Leadership(project).take()
+    assert raised.value.code == "already-running"
+    assert raised.value.what == f"process {os.getpid()} stands by for this warehouse"
+
+
+def test_a_standby_that_has_taken_over_is_the_run(shop, store):
+    put(store, Record(FAR, 9, 0.0))
+    lease = Leadership(shop.project, standby=True, clock=sixty_times_faster)
+    assert lease.take()
+    assert not lease.beside
+    assert holder(own_folder(shop.project)) == os.getpid()
+    lease.release()
+    assert holder(own_folder(shop.project)) is None
