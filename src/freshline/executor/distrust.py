@@ -146,16 +146,20 @@ def must_be_whole(project: Project, table: str, definition: str) -> bool:
 def distrusted_views(project: Project) -> dict[str, WrongView]:
     """What was wrong with each of the project's views, by name.
 
+    A view whose log cannot be read counts as not rebuilt: one such log says nothing of the others.
+
     Raises:
-        PlatformError: As :func:`distrusted`.
+        PlatformError: The storage does not answer.
     """
     there = OwnFiles(project.own_path).names(_FOLDER)  # one question, also at a URI
-    found = {
-        table.name: distrusted(project, table.name, definition_of(table))
-        for table in project.tables
-        if table.kind == "derived" and _name(table.name).rpartition("/")[2] in there
-    }
-    return {name: wrong for name, wrong in found.items() if wrong is not None}
+    found: dict[str, WrongView] = {}
+    for table in project.tables:
+        if table.kind != "derived" or _name(table.name).rpartition("/")[2] not in there:
+            continue
+        wrong = _read(project, table.name, definition_of(table))
+        if wrong is not None and not (wrong.trusted and rebuilt_if_known(project, wrong)):
+            found[table.name] = wrong
+    return found
 
 
 def is_rebuilt(project: Project, wrong: WrongView) -> bool:
@@ -168,6 +172,14 @@ def is_rebuilt(project: Project, wrong: WrongView) -> bool:
     """
     since = commits_there(project.table_path(wrong.table), since=wrong.version)
     return any(record.metadata.get("strategy") == "full" for record in since)
+
+
+def rebuilt_if_known(project: Project, wrong: WrongView) -> bool | None:
+    """The same; None where the view's log cannot be read."""
+    try:
+        return is_rebuilt(project, wrong)
+    except PlatformError:
+        return None
 
 
 def trust_again(project: Project, table: str) -> bool:

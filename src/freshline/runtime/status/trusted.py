@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from freshline.core.errors import PlatformError
 from freshline.delta.log import last_commit, local_log
-from freshline.executor.distrust import WrongView, distrusted_views, is_rebuilt
+from freshline.executor.distrust import WrongView, distrusted_views, rebuilt_if_known
 from freshline.executor.trials import TRIAL_FAILED, UNTRIED
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
@@ -73,11 +73,16 @@ def _found(project: Project, names: Collection[str]) -> Found:
     """The same from the storage; it is kept what that told of these tables.
 
     Raises:
-        PlatformError: It does not answer, or a log cannot be read.
+        PlatformError: It does not answer.
     """
-    views = distrusted_views(project)
-    found = {name: (wrong, is_rebuilt(project, wrong)) for name, wrong in views.items()}
-    place = project.own_path
+    place, found = project.own_path, {}
+    for name, wrong in distrusted_views(project).items():
+        rebuilt = rebuilt_if_known(project, wrong)
+        if rebuilt is None:
+            with _lock:
+                told = _told.get(place, {}).get(name)
+            rebuilt = told is not None and told == (wrong, True)
+        found[name] = wrong, rebuilt
     with _lock:
         others = {name: each for name, each in _told.get(place, {}).items() if name not in names}
         _told[place] = others | found

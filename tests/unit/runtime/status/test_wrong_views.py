@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from freshline.executor.distrust import distrusted_views, trust_again
+from freshline.executor.distrust import distrusted_views, trust_again, trust_when_rebuilt
 from freshline.render.status import faults, remarks, status_record
 from freshline.runtime.metrics.standing import Standing
 from freshline.runtime.status import trusted
@@ -155,3 +156,20 @@ def test_what_nobody_foresaw_is_raised_as_from_a_disk(shop, monkeypatch):
     monkeypatch.setattr(trusted, "distrusted_views", views)
     with pytest.raises(KeyError, match="evidence"):
         wrong_views(shop.project)
+
+
+@pytest.mark.parametrize("trusted_when_rebuilt", [False, True])
+def test_a_view_whose_log_cannot_be_read_keeps_no_other_one_from_being_told(
+    shop, trusted_when_rebuilt
+):
+    found_wrong(shop.project, "total")
+    found_wrong(shop.project, "other")
+    if trusted_when_rebuilt:
+        trust_when_rebuilt(shop.project, distrusted_views(shop.project)["other"])
+    log = Path(shop.project.table_path("other")) / "_delta_log"
+    (log / f"{len(list(log.glob('*.json'))):020d}.json").write_text('{"commitInfo":')
+    found = wrong_views(shop.project)
+    assert found.unknown is None
+    assert {name: rebuilt for name, (_, rebuilt) in found.found.items()} == {
+        "total": False, "other": False,
+    }  # fmt: skip
