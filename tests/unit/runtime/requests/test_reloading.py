@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from freshline.render.status import faults
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from freshline.runtime.requests.backfills import argument_of
+from freshline.runtime.status.status import read_status
 from tests.support.shop import LiveRun, eventually, made_shop
 
 
@@ -47,6 +49,16 @@ def test_a_loaded_file_that_cannot_be_read_refuses_the_reload_and_nothing_else(s
     assert len(full) == 1  # it is not tried for ever
     states = {row["state"] for row in shop.journal_rows("SELECT state FROM files")}
     assert states == {"loaded"}
+
+
+def test_a_reload_that_came_to_nothing_is_named_by_a_probe(shop):
+    bad = shop.file("orders", 3, [3])
+    shop.run_until_idle()
+    spoil(shop, bad)
+    shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
+    lines = faults(read_status(shop.project, time.time()))
+    (line,) = [line for line in lines if line.startswith("orders: the last failure: ")]
+    assert bad in line
 
 
 def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
