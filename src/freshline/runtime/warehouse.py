@@ -151,7 +151,7 @@ class Warehouse:
             "scheduler": dataclasses.asdict(self.project.scheduler),
             "specs": [dataclasses.asdict(spec) for spec in specs],
             "targets": target_lags(self.project),
-            "narrowed": bool(self.options.refresh),
+            "narrowed": len(self.project.tables) < len(self._whole.tables),
         }
         self._ledger.begin_run(os.getpid(), self._now_s, setting)
         journal.flush()  # so that `status` knows of the run while Spark starts

@@ -219,6 +219,16 @@ def test_refresh_full_is_refused_where_files_are_gone_from_the_feed(shop):
     assert shop.executor.numbers("orders") == [1, 2]
 
 
+def test_a_run_that_rebuilds_all_tables_is_one_of_the_whole_project(shop):
+    """``validate --against-running`` compares with the last of those."""
+    names = tuple(table.name for table in shop.project.tables)
+    shop.file("orders", 1, [1])
+    for refreshed in (names, names[:1]):
+        shop.warehouse(RunOptions(until_idle=True, refresh=refreshed, rebuilt=refreshed)).run()
+    settings = [json.loads(row["setting"]) for row in shop.journal_rows("SELECT setting FROM runs")]
+    assert [setting["narrowed"] for setting in settings] == [False, True]
+
+
 def test_a_refresh_without_a_running_warehouse_touches_ancestors_alone(shop):
     shop.file("orders", 1, [1])
     shop.file("parts", 1, [10])
