@@ -36,7 +36,7 @@ def ui(
     project: ProjectDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Serve the web page, read-only, until SIGINT or SIGTERM."""
+    """Serve the web page until SIGINT or SIGTERM; read-only for whoever has no token."""
     if new_token:
         return _show_token(as_json=as_json)
     return _serve(opened(project), from_run, port, as_json=as_json)

@@ -65,8 +65,9 @@ def journal_shown(project: Project, run: int | None = None) -> Iterator[Journal 
 
     Args:
         project: Whose it is.
-        run: It is read as it was at the end of that run: nothing is in it of what later runs did,
-            nor of how the tables stand now. None: as it is.
+        run: Updates are read as they were at the end of that run: no later one is in it, nor how
+            the tables stand now. Reports, backfills, trials and sums are those of now. None: as
+            it is.
 
     Raises:
         PlatformError: It cannot be opened or read.
