@@ -126,3 +126,17 @@ def test_wrong_options_are_the_user_s(freshline, options, code):
 
 def test_an_unknown_table_is_the_user_s(freshline):
     assert freshline("wait", "nowhere", "--within", "5s").exit_code == 2
+
+
+def test_a_clock_that_is_set_back_makes_no_wait_longer(shop):
+    passed_s = [0.0]
+
+    def slept(seconds):
+        passed_s[0] += seconds
+
+    waited = wait(
+        shop.project, ("big",), Goal(within_s=1.0), 5.0,
+        clock=lambda: MINUTE_1_S - 3600.0 * passed_s[0], elapsed=lambda: passed_s[0], sleep=slept,
+    )  # fmt: skip
+    assert not waited.fresh
+    assert waited.waited_s == pytest.approx(5.0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from freshline.delta.log import last_commit
 from freshline.project.model import Project
+from freshline.runtime.health.steady_clock import boot_time_s
 from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus, read_status
 from freshline.runtime.subset import subset
@@ -79,6 +80,7 @@ def wait(
     timeout_s: float | None = None,
     *,
     clock: Callable[[], float] = time.time,
+    elapsed: Callable[[], float] = boot_time_s,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Waited:
     """Look until all tables are fresh enough, or the time is over.
@@ -89,6 +91,7 @@ def wait(
         goal: How fresh.
         timeout_s: How long to look at most; 0 looks once, None waits for ever.
         clock: Wall-clock seconds since the epoch.
+        elapsed: Seconds that no setting of the clock changes; by it the time is over.
         sleep: Passes so many seconds.
 
     Raises:
@@ -96,10 +99,10 @@ def wait(
     """
     part = subset(project, names)
     look_s = _REMOTE_LOOK_S if "://" in project.storage else _LOOK_S
-    began_s = clock()
+    began_s = elapsed()
     while True:
         now_s = clock()
-        waited_s = max(0.0, now_s - began_s)
+        waited_s = elapsed() - began_s
         tables = look(part, names, goal, now_s)
         fresh = all(table.fresh for table in tables)
         if fresh or (timeout_s is not None and waited_s >= timeout_s):
