@@ -1,8 +1,9 @@
-"""What the runtime asks of static tables that queries name by a catalog; needs no Spark."""
+"""What the runtime asks of Spark's session, of its catalog and its settings; needs no Spark."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -23,5 +24,18 @@ class HasNamed(Protocol):
 
         Raises:
             PlatformError: It cannot be looked up.
+        """
+        ...
+
+
+@runtime_checkable
+class HasSettings(Protocol):
+    """An executor whose session has settings on which rows depend."""
+
+    def made_otherwise(self, made: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """The views that were made under other settings than those of now.
+
+        Args:
+            made: The metadata of their last commits, by view.
         """
         ...

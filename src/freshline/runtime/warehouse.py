@@ -59,6 +59,7 @@ from freshline.runtime.oversight import Oversight
 from freshline.runtime.reports.driver import Reports
 from freshline.runtime.requests.backfills import backfills_to_do, note_ended
 from freshline.runtime.requests.handler import Requests
+from freshline.runtime.requests.other_settings import with_rebuilt
 from freshline.runtime.requests.reloading import check_reload
 from freshline.runtime.stopping import Stopping
 from freshline.runtime.subset import subset
@@ -176,6 +177,7 @@ class Warehouse:
             if not self.options.until_idle:  # which lists each feed once
                 self._oversight.listen(self._now_s)
             self._begin(executor)
+            first = with_rebuilt(first, recovered.made, executor, self._observer)
             self._instant(first)
             return self._loop()
         finally:
@@ -270,6 +272,9 @@ class Warehouse:
         self.project = subset(self.project, self.options.refresh)
         kept = [each for each in recovered.events if self.project.has_table(each.table)]
         recovered.events = kept
+        recovered.made = {
+            name: facts for name, facts in recovered.made.items() if self.project.has_table(name)
+        }
         recovered.reload = list(filter(self.project.has_table, recovered.reload))
 
     def _awaited_executor(self, first: list[Event]) -> Executor | None:

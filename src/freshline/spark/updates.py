@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -30,6 +31,7 @@ from freshline.spark.engine.listed import mark_of
 from freshline.spark.engine.own_session import own_session
 from freshline.spark.engine.pins import newest_snapshot
 from freshline.spark.engine.process import SparkProcess, is_stopped
+from freshline.spark.engine.result_settings import has_variables, settings_of, surely_differ
 from freshline.spark.feeds.base import BaseUpdates
 from freshline.spark.feeds.kafka_client import JvmTopic
 from freshline.spark.feeds.kafka_reader import TopicReader
@@ -241,6 +243,29 @@ class SparkExecutor:
         if snapshot is None:
             return None
         return int(snapshot.version()), str(snapshot.metadata().id()), mark_of(snapshot)
+
+    def made_otherwise(self, made: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """The views among these that were made under settings that decide rows and are others now.
+
+        No job of Spark's is run, and there is one session for all views with the same settings.
+        """
+        sessions: dict[tuple[object, ...], SparkSession] = {}
+        known: dict[tuple[object, ...], Mapping[str, str]] = {}
+        found = []
+        for name, facts in made.items():
+            table = self._project.table(name)
+            own = tuple(sorted(table.settings.items()))
+            key = (own, name if has_variables(table) else None)
+            try:
+                if key not in known:
+                    if own not in sessions:
+                        sessions[own] = own_session(self._session, table)
+                    known[key] = settings_of(sessions[own], self._project, table)
+            except SparkError:  # its update says why
+                continue
+            if surely_differ(facts, known[key]):
+                found.append(name)
+        return found
 
     def _reader(self, feed: Feed) -> FeedReader:
         if feed.kind == "delta":

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -92,6 +92,9 @@ class Kept:
 
     def named_version(self, table: str, name: str) -> tuple[int, str, str | None] | None:
         return self._executor.named_version(table, name)
+
+    def made_otherwise(self, made: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        return self._executor.made_otherwise(made)
 
     def give_up(self, table: str, number: int) -> None:
         self._executor.give_up(table, number)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from freshline.project.model import Project, TableDef
-from freshline.spark.engine.result_settings import settings_of
+from freshline.spark.engine.result_settings import settings_of, surely_differ
 
 ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 TABLE = SimpleNamespace(query="SELECT count(*) AS n FROM orders", programs=())
@@ -60,3 +60,30 @@ def test_what_decides_rows_is_named(tmp_path, name):
 )
 def test_what_is_about_speed_is_not_named(tmp_path, name):
     assert not told(tmp_path, f"spark.sql.{name}", "8")
+
+
+LOSES = {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}
+
+
+@pytest.mark.parametrize(
+    "now", [ALWAYS | {"spark.sql.session.timeZone": "Asia/Tokyo"}, ALWAYS | LOSES, {}]
+)
+def test_a_setting_that_is_another_one_is_told_from_the_commit(now):
+    assert surely_differ({"plan": None, "settings": ALWAYS}, now)
+
+
+@pytest.mark.parametrize(
+    ("facts", "now"),
+    [
+        ({"plan": None}, ALWAYS),
+        ({"settings": ALWAYS}, ALWAYS | LOSES),
+        ({"plan": None, "settings": ALWAYS | {"spark.sql.shuffle.partitions": "2"}}, ALWAYS),
+        (
+            {"plan": None, "settings": ALWAYS | {"spark.sql.parquet.filterPushdown": "false"}},
+            ALWAYS | {"spark.sql.parquet.filterPushdown": "true"},
+        ),
+    ],
+    ids=["says none", "of a version that said fewer", "about speed", "set by updates themselves"],
+)
+def test_a_commit_that_says_less_or_more_makes_nothing_anew_by_itself(facts, now):
+    assert not surely_differ(facts, now)

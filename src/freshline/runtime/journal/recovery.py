@@ -63,11 +63,13 @@ class Recovered:
         events: The first events for the core, parents before children.
         notes: What people should hear, a sentence each.
         reload: Base tables over Delta tables whose query changed since they were loaded.
+        made: What the last commits of the other views say, by view.
     """
 
     events: list[TableRestored] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reload: list[str] = field(default_factory=list)
+    made: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def recover(
@@ -100,6 +102,8 @@ def recover(
             raise moved
         reads_delta = table.kind == "base" and project.feeds[table.feed or ""].kind == "delta"
         stale = _declare(table, row, commit, definition, ledger, found, is_reloaded=reads_delta)
+        if commit is not None and table.kind == "derived" and not stale:
+            found.made[table.name] = commit.metadata
         lost = lost_standing(project, table, row, commit)
         stands[table.name] = version_to_read(project, table, row, commit)
         is_gone = commit is None and row is not None and bool(row["number"])
@@ -462,11 +466,6 @@ def _is_changed_by_others(project: Project, table: TableDef, commit: CommitRecor
     return any(rows_changed(table, path, *span) for span in spans)
 
 
-def _has_read(project: Project, parent: str, pin: int | None, version: int) -> bool:
-    """Whether a view that has read version ``pin`` of a parent has read its newest rows."""
-    return pin is not None and same_rows(project.table_path(parent), pin, version)
-
-
 def _restored(
     project: Project,
     table: TableDef,
@@ -483,10 +482,11 @@ def _restored(
         if _is_changed_by_others(project, table, commit):
             late_s = table.period_s or 1.0
         for name in table.parents:
-            version = stands[name]
-            if name in others:
-                late_s = table.period_s or 1.0
-            if version is not None and not _has_read(project, name, pins.get(name), version):
+            version, pin, path_there = stands[name], pins.get(name), project.table_path(name)
+            has_news = version is not None and (
+                pin is None or not same_rows(path_there, pin, version)
+            )
+            if has_news or name in others:
                 late_s = table.period_s or 1.0  # whether it brought freshness, F and TE tell
     return TableRestored(
         table.name,

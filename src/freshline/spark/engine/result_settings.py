@@ -81,6 +81,11 @@ _LEAVES_IT = tuple(
     )
 )
 """Settings, or how their names begin, with which a query's text means what it means by default."""
+_OF_UPDATES = (
+    *("spark.sql.parquet.filterPushdown", "spark.sql.orc.filterPushdown"),
+    "spark.sql.unionOutputPartitioning",
+)
+"""Settings that an update may change in its own session once it has begun."""
 _BETWEEN = "\x1f"
 
 
@@ -110,15 +115,46 @@ def settings_of(session: SparkSession, project: Project, table: TableDef) -> dic
     return found | always
 
 
+def has_variables(table: TableDef) -> bool:
+    """Whether Spark puts values of settings into the view's query, or into views that it needs."""
+    return "${" in _text(table)
+
+
+def surely_differ(facts: Mapping[str, Any], now: Mapping[str, str]) -> bool:
+    """Whether a view's commit was made under other settings than these, whatever our version was.
+
+    Earlier versions said fewer of them, and no ``plan``: what they did not say counts at the
+    view's next update, and not at once for every view of a project.
+
+    Args:
+        facts: The commit's metadata.
+        now: By :func:`settings_of`, in a session in which no update has begun.
+    """
+    then: Mapping[str, str] | None = facts.get("settings")
+    if then is None:
+        return False
+    names = then.keys() | now.keys() if "plan" in facts else then.keys() & now.keys()
+    return any(
+        then.get(name) != now.get(name)
+        for name in names
+        if not name.startswith(_OF_SPEED) and name not in _OF_UPDATES
+    )
+
+
+def _text(table: TableDef) -> str:
+    """A view's query, and those of the views that it needs."""
+    queries = [table.query, *(each.query for each in table.programs if each.query is not None)]
+    return "\n".join(queries)
+
+
 def _variables(session: SparkSession, table: TableDef) -> str | None:
     """A short name for a query, and the views that it needs, with the values of its variables.
 
     None: it has none.
     """
-    queries = [table.query, *(each.query for each in table.programs if each.query is not None)]
-    text = "\n".join(queries)
-    if "${" not in text:
+    if not has_variables(table):
         return None
+    text = _text(table)
     jvm.activate(session)
     substitution = jvm.named(session, "org.apache.spark.sql.internal.VariableSubstitution")()
     return hashlib.sha256(str(substitution.substitute(text)).encode()).hexdigest()[:16]

@@ -87,21 +87,26 @@ def full_refresh_reason(
     facts = last.metadata
     before: Mapping[str, int] = facts["parents"]
     now: Mapping[str, int] = {**request.parents, **pinned.versions}
+    # A run asks for it as it starts, where they changed. A backfill that ends here asked itself.
+    told = request.range_s is None
     reasons = {
         # First: whoever looks at static tables asks for all anew when one has changed.
         "static-changed": before.keys() == now.keys()
         and any(before[name] != version for name, version in pinned.versions.items()),
         "table-replaced": are_others(ids, pinned, last),
         "found-wrong": must_be_whole(project, table.name, request.definition),
+        "definition-changed": told
+        and (
+            facts.get("definition", "") != request.definition
+            or before.keys() != now.keys()
+            or not same_names(transaction.partition_columns, table.partitioned_by)
+            or ("emitted_us" in facts) != (table.emit == "final")
+        ),
+        "settings-changed": told and facts.get("settings") != settings_of(session, project, table),
         "requested": request.full,
-        "definition-changed": facts.get("definition", "") != request.definition
-        or before.keys() != now.keys()
-        or not same_names(transaction.partition_columns, table.partitioned_by)
-        or ("emitted_us" in facts) != (table.emit == "final"),
         "configured": table.refresh == "full",
         "python": bool(table.programs),
         "no-parents": not table.parents,
-        "settings-changed": facts.get("settings") != settings_of(session, project, table),
         "static-unversioned": has_unversioned(table, now),
         "parent-went-back": any(
             version < before.get(name, 0) for name, version in request.parents.items()
