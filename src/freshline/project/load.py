@@ -22,6 +22,11 @@ from freshline.project.references import References
 from freshline.project.sections import feeds as feeds_
 from freshline.project.sections.alerts import read_alerts
 from freshline.project.sections.checks import read_checks
+from freshline.project.sections.feed_places import (
+    feeds_in_tables,
+    own_sources,
+    storage_in_feeds,
+)
 from freshline.project.sections.ingest import landed_feed, read_ingest
 from freshline.project.sections.libraries import Library, read_libraries, shown_files
 from freshline.project.sections.server import read_server
@@ -203,7 +208,7 @@ def assembled(
     _check_reports(tables, errors)
     if analyse:
         tables = _analysed(tables, library, errors)
-    errors += feeds_.own_sources(feeds, storage) + feeds_.storage_in_feeds(feeds, storage)
+    errors += own_sources(feeds, storage) + storage_in_feeds(feeds, storage)
     scheduler = read_scheduler(top.sub("scheduler", "scheduler"))
     maintenance = read_maintenance(top.sub("maintenance", "maintenance"))
     alerts = read_alerts(top)
@@ -216,6 +221,7 @@ def assembled(
     server = read_server(top, pushed, ingest, root)
     if ingest is not None:
         feeds |= {name: landed_feed(feeds[name], ingest) for name in pushed}
+    errors += feeds_in_tables(feeds, tables, storage)
     references = References(top, root, required=analyse)
     configuration = references.configuration(top.texts("configuration"))
     feeds = references.feeds(feeds)

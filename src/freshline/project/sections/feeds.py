@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from freshline.core.errors import Place, UserError
+from freshline.core.errors import Place
 from freshline.project import ddl
 from freshline.project.model import (
     DeltaSource,
@@ -436,36 +436,6 @@ def _format(section: Section, text: str | None) -> str | None:
         next_step="Correct the format.",
     )
     return None
-
-
-def own_sources(feeds: dict[str, Feed], storage: str) -> list[UserError]:
-    """An error for each feed that reads the project's own storage, maybe what it fills itself."""
-    return [
-        UserError(
-            "source-is-own",
-            f"feed {feed.name} reads a table in this project's own storage",
-            where=feed.place,
-            rule="a table of the project is read by its name, without STREAM",
-            next_step="Read it in a materialized view: SELECT ... FROM its name.",
-        )
-        for feed in feeds.values()
-        if feed.kind == "delta" and f"{feed.path}/".startswith(f"{storage}/")
-    ]
-
-
-def storage_in_feeds(feeds: dict[str, Feed], storage: str) -> list[UserError]:
-    """An error for each feed of files whose folder has the project's storage in it."""
-    return [
-        UserError(
-            "storage-in-feed",
-            f"the storage lies in the folder of feed {feed.name}",
-            where=feed.place,
-            rule="every file below a feed's folder is data of the feed",
-            next_step="Move one of the two elsewhere.",
-        )
-        for feed in feeds.values()
-        if feed.kind == "files" and f"{storage}/".startswith(f"{feed.path.rstrip('/')}/")
-    ]
 
 
 def unread_feeds(feeds: dict[str, Feed], read: set[str]) -> list[str]:

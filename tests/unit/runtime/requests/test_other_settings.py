@@ -9,7 +9,7 @@ from freshline.core.events import FileArrived, TableRestored
 from freshline.runtime.requests.other_settings import with_rebuilt
 
 FIRST = [TableRestored(name, 1.0, 0, 1) for name in ("orders", "sums", "means")]
-MADE = {"sums": {"settings": {}}, "means": {"settings": {}}}
+MADE: dict[str, dict[str, Any]] = {"sums": {"settings": {}}, "means": {"settings": {}}}
 
 
 class Told:
