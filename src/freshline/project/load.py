@@ -223,7 +223,7 @@ def assembled(
         feeds |= {name: landed_feed(feeds[name], ingest) for name in pushed}
     errors += feeds_in_tables(feeds, tables, storage)
     references = References(top, root, required=analyse)
-    configuration = references.configuration(top.texts("configuration"))
+    configuration = references.configuration(top.configuration())
     feeds = references.feeds(feeds)
     _check_zones(tables, {**parts.configuration, **configuration}, top)
     if errors:

@@ -33,7 +33,7 @@ feeds:
     kind: files
     path: feed/orders
     format: csv
-    options: {header: yes, sep: ";", nullValue: no}
+    options: {header: yes, sep: ";", nullValue: no, locale: no}
     schema: "id: BIGINT, at TIMESTAMP, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: INT, b: STRING>"
     timestamp: {pattern: 'orders-(\\d{8}T\\d{6})', format: "%Y%m%dT%H%M%S"}
     period: 1 minute
@@ -139,7 +139,7 @@ def test_the_feeds_are_read(root):
         60.0,
         5.0,
     )
-    assert orders.options == {"header": "true", "sep": ";", "nullValue": "no"}
+    assert orders.options == {"header": "true", "sep": ";", "nullValue": "no", "locale": "no"}
     assert orders.place == Place("freshline.yml", 11)
     assert feeds["clicks"].settings == PushSource("At", 10**9)
     landed = "clicks-20260131T120000.250000Z-0000000000000001-0000000000000500.parquet"

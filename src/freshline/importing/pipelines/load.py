@@ -140,7 +140,7 @@ def _zone_of_the_machine(project: Project, spec: Spec) -> list[str]:
 
 def _own(file: YamlFile) -> dict[str, str]:
     """``configuration:`` of freshline.yml, whose faults are told where it is read for all."""
-    return Section(file, (), PROJECT_FILE, []).texts("configuration")
+    return Section(file, (), PROJECT_FILE, []).configuration()
 
 
 def _read_files(spec: Spec, root: Path, found: Definitions) -> None:

@@ -75,7 +75,7 @@ def read_spec(root: Path, errors: list[UserError], named: Path | None = None) ->
         top.text("name") or "",
         f"{storage_place(top.text('storage') or '', root)}/tables",
         Scope(top.text("catalog") or "spark_catalog", database or "default"),
-        top.texts("configuration"),
+        top.configuration(),
         tuple(_files(top, root)),
         database is not None,
     )

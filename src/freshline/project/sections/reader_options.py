@@ -77,8 +77,8 @@ _WHOLE_SOURCE = (
 )
 
 
-_WORDS = ("nullvalue", "emptyvalue", "nanvalue")
-"""Options that say which text means something: no and off are texts here."""
+_WORDS = ("nullvalue", "emptyvalue", "nanvalue", "locale")
+"""Options that say which text means something: no and off are texts here, and no is Norwegian."""
 
 
 def options_of(section: Section) -> dict[str, str]:

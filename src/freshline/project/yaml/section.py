@@ -185,6 +185,30 @@ class Section:
                 )
         return result
 
+    def configuration(self) -> dict[str, str]:
+        """``configuration:``, settings of Spark and parameters of the project's own.
+
+        A word that YAML takes for true or false is one of these two for Spark. A parameter may
+        mean the word itself (``country: NO``), so there it has to be said which is meant.
+        """
+        found = self.texts("configuration")
+        for name in found:
+            path = (*self.path, "configuration", name)
+            each, word = _below(self.data["configuration"], name), self.file.word(path)
+            if name.startswith("spark.") or not isinstance(each, bool) or word is None:
+                continue
+            if word.lower() not in ("true", "false"):
+                fault = UserError(
+                    "bad-value",
+                    f"{name} in configuration of {self.what} is {word}, which YAML reads as"
+                    f" {_shown(each)}",
+                    where=self.file.place(path),
+                    rule="a parameter of your own is the text that is meant",
+                    next_step=f"Put it in quotes, or write {_shown(each)}.",
+                )
+                self.errors.append(fault)
+        return found
+
     def sub(self, key: str, what: str) -> Section | None:
         """The mapping under ``key``, or None when it is missing."""
         if self.data.get(key) is None:
