@@ -38,6 +38,11 @@ def by_path():
     return spark.table("orders").join(spark.read.format("delta").load("PATH"), "id")
 
 @dp.materialized_view
+def by_option():
+    rates = spark.read.options(Path="PATH").format("delta").load()
+    return spark.table("orders").join(rates, "id")
+
+@dp.materialized_view
 def by_expression():
     rate = "(SELECT max(rate) FROM lake_of_rates.rates)"
     return spark.table("orders").select("id", F.expr(rate).alias("rate"))
@@ -56,7 +61,8 @@ CREATE MATERIALIZED VIEW by_sql AS
   SELECT o.id, r.rate FROM orders o JOIN lake_of_rates.rates r ON o.id = r.id;
 """
 VIEWS = (
-    "by_sql", "by_function", "by_text", "by_reader", "by_path", "by_expression", "by_temporary",
+    "by_sql", "by_function", "by_text", "by_reader", "by_path", "by_option",
+    "by_expression", "by_temporary",
 )  # fmt: skip
 
 
@@ -113,7 +119,10 @@ def test_the_commit_names_its_version(pipeline, rates, spark):
     named = {name: commit_of(project, name) for name in VIEWS}
     by_path = {"orders": 0, f"delta.`{rates}`": 1}
     by_name = {"orders": 0, "lake_of_rates.rates": 1}
-    assert named == dict.fromkeys(VIEWS, by_name) | {"by_path": by_path}
+    assert named == dict.fromkeys(VIEWS, by_name) | {
+        "by_path": by_path,
+        "by_option": by_path,
+    }
 
 
 def test_one_with_deletion_vectors_and_doubtful_statistics_is_read_whole(pipeline, rates, spark):

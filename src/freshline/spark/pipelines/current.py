@@ -112,7 +112,7 @@ class _Reader:
     def __init__(self) -> None:
         self._steps: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._format = "parquet"
-        self._options = set[str]()
+        self._options: dict[str, Any] = {}  # by names in lower case
         self._inner = self._with({})
 
     def _with(self, more: Mapping[str, str]) -> DataFrameReader:
@@ -132,24 +132,25 @@ class _Reader:
         def chained(*args: Any, **kwargs: Any) -> _Reader:
             self._inner = attribute(*args, **kwargs)
             self._steps.append((name, args, kwargs))
-            first = str(next(iter((*args, *kwargs.values())), ""))
             if name == "format":
-                self._format = first
-            elif name != "schema":
-                named = {first} if name == "option" else kwargs
-                self._options |= {each.lower() for each in named}
+                self._format = str(next(iter((*args, *kwargs.values())), ""))
+            elif name == "option":
+                key, value = (*args, *(kwargs[each] for each in ("key", "value")[len(args) :]))
+                self._options[str(key).lower()] = value
+            elif name == "options":
+                self._options |= {key.lower(): value for key, value in kwargs.items()}
             return self
 
         return chained
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's own name
-        return _call().table(tableName, self._with, self._options)
+        return _call().table(tableName, self._with, set(self._options))
 
     def _by_path(self, method: str, *args: Any, **kwargs: Any) -> DataFrame:
         """What a method gives that takes paths."""
         first = args if method == "parquet" else args[:1]
         paths = [each for some in first for each in (some if isinstance(some, list) else [some])]
-        paths = paths or [kwargs.get("path")]
+        paths = paths or [kwargs.get("path") or self._options.get("path")]
         kind = method
         if method == "load":
             kind = str(kwargs.get("format") or (args[1:2] or [self._format])[0] or self._format)
@@ -160,7 +161,7 @@ class _Reader:
 
         if kind.lower() not in PATH_FORMATS or not all(isinstance(each, str) for each in paths):
             return read({})
-        call, options = _call(), self._options | {each.lower() for each in kwargs}
+        call, options = _call(), {*self._options, *(each.lower() for each in kwargs)}
         names = [f"{kind.lower()}.{backquoted(resolved(each, Path.cwd()))}" for each in paths]
         if kind.lower() != "delta" and not call.foresees(names):
             return read({})  # a folder of today, say: nobody looks for news of it in any case
