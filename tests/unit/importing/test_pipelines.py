@@ -269,6 +269,16 @@ def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
     )  # fmt: skip
 
 
+def test_paths_that_differ_in_case_alone_are_two_feeds(pipeline):
+    project, errors = pipeline(
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM delta.`/Data/In`;\n"
+        "CREATE STREAMING TABLE b AS SELECT * FROM STREAM delta.`/data/in`;"
+    )
+    assert errors == []
+    assert [project.feeds[name].path for name in ("a_feed", "b_feed")] == ["/Data/In", "/data/in"]
+    assert [table.feed for table in project.tables] == ["a_feed", "b_feed"]
+
+
 def test_a_declared_feed_goes_before_the_table_that_a_query_names(pipeline):
     settings = "feeds: {t_feed: {kind: delta, path: /lake/t, on_new_table: reload}}\n"
     project, errors = pipeline(

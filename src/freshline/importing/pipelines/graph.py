@@ -237,7 +237,7 @@ class Graph:
     def _sources(self, flow: Flow, query: str) -> tuple[str, dict[str, Source]]:
         """What the names in a query stand for; the query with those of other tables in full."""
         sources: dict[str, Source] = {}
-        outside: dict[str, str] = {}
+        outside: dict[str, str] = {}  # by names as written: letters' case matters in paths
         if (reads := self._reads(flow, query)) is None:
             return "SELECT 1", sources  # its readers get no error of their own
         for read in reads:
@@ -257,12 +257,12 @@ class Graph:
                 table = self._view_name(flow.target, flow)
                 feed = outside_feed(self.found, self.feed_names, flow, reads, read, table)
                 if feed is not None:
-                    outside[name] = f"STREAM {quoted(feed)}"
+                    outside[read.name] = f"STREAM {quoted(feed)}"
                 elif read.parts[-1].lower() not in self.found.broken:
                     known = [each.name[-1] for each in self.outputs.values()]
                     self.found.errors.append(unknown_stream(flow, read, known))
             elif (whole := flow.scope.whole(read.parts)) is not None:
-                outside[name] = whole
+                outside[read.name] = whole
         return (rewritten(query, outside) if outside else query), sources
 
     def _put_in_views(self) -> None:
