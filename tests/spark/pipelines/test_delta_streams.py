@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from freshline.importing.pipelines.load import collect
 from freshline.project.model import Project
 from freshline.spark.verification.run import verified
+from tests.spark.pipelines.conftest import SETTINGS
 from tests.spark.pipelines.test_pipeline import rows
 from tests.spark.proof.support import UtcSessions, run_here
 from tests.support.share import WHOLE
@@ -117,3 +118,27 @@ def test_tables_of_other_programs_are_streamed(pipeline, lake, spark, tmp_path):
     assert kept is not None
     assert kept.feeds == project.feeds
     assert json.loads((project.own_folder / "pipeline.json").read_text())["feeds"]
+
+
+def test_another_parameter_of_a_function_loads_all_rows_again(pipeline, lake, spark):
+    """A base table over a Delta table equals its query over one version, as a view does."""
+    taken = pipeline(
+        """\
+from pyspark import pipelines as dp
+from pyspark.sql import functions as F
+
+
+@dp.table
+def clicks():
+    rows = spark.readStream.table("lake.clicks")
+    return rows.withColumn("region", F.lit(spark.conf.get("region", "none")))
+"""
+    )
+    for number, region in enumerate(("north", "south")):
+        spark.sql(f"INSERT INTO lake.clicks VALUES ({number})")
+        (taken.root / "freshline.yml").write_text(
+            f"{SETTINGS}configuration: {{region: {region}}}\n"
+        )
+        run_here(taken, spark)
+        found = [row[1] for row in rows(taken.project, "clicks")]
+        assert found == [region] * (number + 1)

@@ -339,6 +339,7 @@ class Graph:
         query = written
         if output.columns:
             cast = ", ".join(
+        is_base = query.feed is not None and output.kind == "streaming"
                 f"CAST({quoted(each.name)} AS {each.type}) AS {quoted(each.name)}"
                 for each in output.columns
             )
@@ -371,6 +372,15 @@ class Graph:
             functions, errors = self.made.functions, self.found.errors
             notes = differences(flow, output, text, sources, self.views, functions, errors)
             self.warnings += [each for each in notes if each not in self.warnings]
+    def _is_delta(self, feed: str | None) -> bool:
+        """Whether a feed is a Delta table, of which a base table equals its query over a version.
+
+        What was loaded from others stays as it is, whatever becomes of the query.
+        """
+        known = self.feeds | {name.lower(): each for name, each in self.found.feeds.items()}
+        found = known.get((feed or "").lower())
+        return found is not None and found.kind == "delta"
+
         streams: set[str] = set()
         if flow.function is None:
             streams = streamed_tables(flow.query, sources, self.views)
@@ -383,7 +393,7 @@ class Graph:
         properties = self.properties.get(name.lower(), ())
         given = {each.key for each in properties}
         statement = Statement(
-            kind="base" if query.feed is not None and output.kind == "streaming" else "derived",
+            kind="base" if is_base else "derived",
             name=name,
             line=place.line or 1,
             name_line=output.name_line,
@@ -402,7 +412,12 @@ class Graph:
             statement,
             place.file,
             flow.query_place.file,
-            with_parameters(statement.kind, query.settings, query.needs, self.found.configuration),
+            with_parameters(
+                query.settings,
+                query.needs,
+                self.found.configuration,
+                keeps=is_base and not self._is_delta(query.feed),
+            ),
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,

@@ -53,20 +53,20 @@ def settings_of(
 
 
 def with_parameters(
-    kind: str, settings: Mapping[str, str], needs: Needs, configuration: Mapping[str, str]
+    settings: Mapping[str, str], needs: Needs, configuration: Mapping[str, str], *, keeps: bool
 ) -> Mapping[str, str]:
     """A table's settings, with the pipeline's own where a function may ask for them.
 
     With other values of these the function makes other rows: the table has another definition.
 
     Args:
-        kind: Of the table. What a base table has loaded stays: it is not computed again.
         settings: Those of its flow.
         needs: What stands in its session.
         configuration: Of the pipeline; Spark's own settings are recorded by commits. What refers to
             a secret is left out: it is in the session, and stays out of names and records.
+        keeps: What the table has loaded stays, whatever its definition is.
     """
-    if kind == "base" or not any(each.key for each in needs.programs):
+    if keeps or not any(each.key for each in needs.programs):
         return settings
     own = {
         name: each
