@@ -61,25 +61,31 @@ class ReportWindows:
             the project, windows that a view has left behind.
         """
         rows = {each.wanted.name: each for each in read_reports(self._journal)}
-        over = {name for name, each in rows.items() if each.state not in OPEN}
+        # Windows of another length begin where others did, and have their names.
+        told = {(name, each.wanted.end_s) for name, each in rows.items()}
+        over = {(name, end_s) for name, end_s in told if rows[name].state not in OPEN}
         begun = [
             each.wanted
             for name, each in rows.items()
-            if name not in known | over and each.wanted.query is None
+            if name not in known and each.state in OPEN and each.wanted.query is None
         ]
         found: list[Due] = []
         faults: list[Fault] = []
         for view in self._project.reports:
             starts_s = [each.start_s for each in begun if each.view == view.name]
             windows = self._of_view(view, now_s, min(starts_s, default=None))
-            found += [(each, view) for each in windows if each.name not in known | over]
+            found += [
+                (each, view)
+                for each in windows
+                if each.name not in known and (each.name, each.end_s) not in over
+            ]
             if view.name not in self._looked and windows:
                 self._looked.add(view.name)
                 first_s, ends_s = windows[0].start_s, [self._next_s[view.name] or 0.0]
                 mine = [each.wanted for each in rows.values() if each.wanted.view == view.name]
                 ends_s += [each.end_s for each in mine if each.query is None]
                 since_s = max((each for each in ends_s if each <= first_s), default=0.0)
-                faults += self._never_begun(view, since_s, first_s, rows.keys(), now_s)
+                faults += self._never_begun(view, since_s, first_s, told, now_s)
             if windows and self._next_s[view.name] is None:
                 # Also where the clock jumps over windows, as while a machine sleeps.
                 self._next_s[view.name] = windows[0].start_s
@@ -133,7 +139,12 @@ class ReportWindows:
         return found[::-1]
 
     def _never_begun(
-        self, view: TableDef, since_s: float, first_s: float, known: AbstractSet[str], now_s: float
+        self,
+        view: TableDef,
+        since_s: float,
+        first_s: float,
+        known: AbstractSet[tuple[str, float]],
+        now_s: float,
     ) -> list[Fault]:
         """The windows before the oldest that is made, told as one: the newest of them.
 
@@ -141,14 +152,14 @@ class ReportWindows:
             view: The report.
             since_s: Where the newest ends that was made or begun before; 0: none was.
             first_s: Where the oldest begins that is made.
-            known: Names of windows that the journal has.
+            known: Names of windows that the journal has, and where they end.
             now_s: The time.
         """
         assert view.report is not None
         if not 0.0 < since_s < first_s:
             return []
         newest, oldest = (window_of(self._project, view, at) for at in (first_s - 1.0, since_s))
-        if newest.name in known:
+        if (newest.name, newest.end_s) in known:
             return []  # it was begun, or told by a former run
         note_wanted(self._journal, newest, "live", now_s)
         count = round((first_s - oldest.start_s) / view.report.window_s)

@@ -22,8 +22,8 @@ from freshline.project.deadlines import read_deadline
 from freshline.project.model import ReportSettings
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
-from freshline.runtime.reports.store import WantedReport, measured, note, read_report
-from freshline.runtime.reports.windows import ReportWindows
+from freshline.runtime.reports.store import WantedReport, measured, note, note_wanted, read_report
+from freshline.runtime.reports.windows import ReportWindows, window_of
 from freshline.times import rfc3339
 from tests.support.report_play import (
     HOUR_S,
@@ -522,6 +522,36 @@ def test_windows_that_were_never_begun_and_are_not_made_are_told_once(root: Path
     named = f"sales@{rfc3339(START_S + 3 * HOUR_S)}".replace(".000000", "")
     assert error.what == f"the window {named} is not made any more", "not those told before"
     journal.close()
+
+
+def test_a_window_that_longer_ones_leave_out_is_told_though_a_shorter_had_its_name(
+    root: Path,
+) -> None:
+    project = report_project(root, deadline="2 minutes")
+    (view,) = project.reports
+    longer = replace(view, report=ReportSettings(2 * HOUR_S, read_deadline("2 minutes")))
+    told = {
+        "freshline": 1, "update": 1, "to": rfc3339(START_S + HOUR_S),
+        "window": {"start": rfc3339(START_S), "end": rfc3339(START_S + HOUR_S)},
+    }  # fmt: skip
+    log = Path(project.table_path("sales")) / "_delta_log"
+    log.mkdir(parents=True)
+    commit = {"commitInfo": {"timestamp": 1, "userMetadata": json.dumps(told)}}
+    (log / f"{0:020d}.json").write_text(json.dumps(commit))
+    with closing(Journal(root / "journal.db", create=True)) as journal:
+        note_wanted(journal, window_of(project, view, START_S), "done", START_S)
+        journal.flush()
+        windows = ReportWindows(replace(project, reports=(longer,)), journal, ended_only=False)
+        assert windows.due(START_S + 1.5 * HOUR_S, set()) == ([], [])
+        due, faults = windows.due(START_S + 2.5 * HOUR_S, set())
+        assert [wanted.start_s for wanted, _ in due] == [START_S + 2 * HOUR_S]
+        ((wanted, error),) = faults
+        assert (wanted.start_s, wanted.end_s) == (START_S, START_S + 2 * HOUR_S)
+        assert error.what == f"the window {WINDOW} is not made any more"
+        note(journal, wanted.name, state="failed")  # as a run does
+        journal.flush()
+        windows = ReportWindows(replace(project, reports=(longer,)), journal, ended_only=False)
+        assert windows.due(START_S + 2.5 * HOUR_S, set())[1] == [], "it is told once"
 
 
 @pytest.mark.parametrize("first_s", [0.0, 9 * HOUR_S], ids=["clock set back", "window to come"])
