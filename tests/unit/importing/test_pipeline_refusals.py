@@ -108,12 +108,49 @@ CREATE MATERIALIZED VIEW customers AS SELECT 1 AS id, 'a' AS name;
         (
             (
                 "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a;\n"
-                "CREATE TEMPORARY VIEW V AS SELECT 1 AS b;"
+                "CREATE TEMPORARY VIEW w AS SELECT 1 AS b;"
                 "\nCREATE MATERIALIZED VIEW shop.V AS SELECT 1 AS c;"
             ),
             (
                 "[duplicate-name] tables/all.sql:3: V is defined twice; it is already defined at"
                 " tables/all.sql:1. Rename or remove one of them."
+            ),
+        ),
+        (
+            (
+                "CREATE STREAMING TABLE orders AS SELECT id FROM STREAM web;\n"
+                "CREATE TEMPORARY VIEW Orders AS SELECT id FROM shop.orders WHERE id > 1;\n"
+                "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM shop.orders;"
+            ),
+            (
+                "[duplicate-name] tables/all.sql:2: the temporary view Orders has the name of the"
+                " table spark_catalog.shop.orders; queries here read tables by their last names;"
+                " the table is defined at tables/all.sql:1. Rename the view, and where it is read."
+            ),
+        ),
+        (
+            (
+                "CREATE STREAMING TABLE orders;\n"
+                "CREATE FLOW one AS INSERT INTO orders BY NAME SELECT id FROM STREAM web;\n"
+                "CREATE FLOW two AS INSERT INTO orders BY NAME SELECT id FROM STREAM app;\n"
+                "CREATE TEMPORARY VIEW orders__two AS SELECT id FROM orders;"
+            ),
+            (
+                "[duplicate-name] tables/all.sql:4: the temporary view orders__two has the name of"
+                " the table spark_catalog.shop.orders; queries here read tables by their last"
+                " names; the table is defined at tables/all.sql:1. Rename the view, and where it is"
+                " read."
+            ),
+        ),
+        (
+            (
+                "CREATE STREAMING TABLE t AS SELECT id FROM STREAM lake.t;\n"
+                "CREATE TEMPORARY VIEW t_feed AS SELECT id FROM t;"
+            ),
+            (
+                "[duplicate-name] tables/all.sql:2: the temporary view t_feed has the name of a"
+                " feed; queries read both by their names; the feed of what NAME streams is"
+                " NAME_feed. Rename the view, and where it is read."
             ),
         ),
         (

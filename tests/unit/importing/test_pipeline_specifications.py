@@ -107,6 +107,19 @@ def test_properties_of_unknown_tables_are_told(pipeline):
     ]
 
 
+def test_properties_of_a_table_stand_in_one_place(pipeline):
+    _, errors = pipeline(
+        "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web",
+        settings=f"{SETTINGS}tables:\n  Orders: {{priority: 3}}\n  orders: {{priority: 4}}\n",
+    )
+    assert messages(errors) == [
+        (
+            "[duplicate-name] freshline.yml:7: tables has orders twice, in upper and in lower case;"
+            " names are compared without case. Put the properties under one of them."
+        )
+    ]
+
+
 def test_a_pipeline_without_a_database_registers_its_tables_nowhere(pipeline):
     sql = "CREATE STREAMING TABLE orders AS SELECT * FROM STREAM web"
     project, errors = pipeline(sql, spec=SPEC.replace("database: shop\n", ""))

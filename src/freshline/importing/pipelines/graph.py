@@ -12,8 +12,14 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from freshline.core.errors import Place, UserError
+from freshline.core.errors import Place
 from freshline.importing.inlining import Source, View, inlined, without_end
+from freshline.importing.pipelines.datasets import (
+    collected,
+    fault,
+    refuse_twins,
+    refuse_views_of_feeds,
+)
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
 from freshline.importing.pipelines.naming import distinct, is_star, names_of
@@ -83,13 +89,12 @@ class Graph:
         self.feeds = {name.lower(): feed for name, feed in feeds.items()}
         self.feed_names = {name.lower() for name in feed_names}
         self.properties = properties
-        self.outputs: dict[Key, Output] = {}
-        self.flows: dict[Key, list[Flow]] = {}
+        self.outputs, self.flows = collected(found)
         self.views: dict[str, View] = {}
         self.made = SessionViews()
         self.warnings: list[str] = []
-        self._collect()
         self.names = names_of(self.outputs.values())
+        refuse_twins(found, self.outputs, self.flows, self.names)
 
     def session_views(self) -> list[Described]:
         """Every dataset as a view of a session, for whoever calls its Python functions."""
@@ -135,6 +140,8 @@ class Graph:
             self.warnings += [f"{output.place}: {output.name[-1]} {each}" for each in output.notes]
             if output.kind != "temporary":
                 statements += self._table(key, output)
+        feeds = {feed.name for feed in {**self.feeds, **self.found.feeds}.values()}
+        refuse_views_of_feeds(self.found, self.outputs, feeds)
         known = {name.lower() for name in self.names.values()}
         for name, properties in self.properties.items():
             if name not in known | self.found.broken:
@@ -147,60 +154,8 @@ class Graph:
                 )
         return Library(statements, set(self.found.broken), [], list(self.warnings), lone_views=True)
 
-    # ---- what there is ----
-
-    def _collect(self) -> None:
-        doubled = set()
-        for output in self.found.outputs:
-            first = self.outputs.setdefault(output.key, output)
-            if first is not output:
-                doubled.add(output.key)
-                self._fault(
-                    "duplicate-name",
-                    f"{output.name[-1]} is defined twice",
-                    Place(output.place.file, output.name_line),
-                    f"it is already defined at {first.place}",
-                    "Rename or remove one of them.",
-                )
-        for flow in self.found.flows:
-            target = self.outputs.get(flow.target)
-            if target is None:
-                if flow.target[-1] in self.found.broken:
-                    continue
-                known = [output.name[-1] for output in self.outputs.values()]
-                self._fault(
-                    "unknown-target",
-                    f"flow {flow.name} writes into the unknown table '{flow.target[-1]}'",
-                    flow.query_place,
-                    f"the pipeline's datasets are {listed(known)}",
-                    correction(flow.target[-1], known, "Define it with CREATE STREAMING TABLE."),
-                )
-                continue
-            flows = self.flows.setdefault(flow.target, [])
-            if flows and flow.target in doubled:
-                continue
-            if flows and target.kind != "streaming":
-                self._fault(
-                    "second-flow",
-                    f"flow {flow.name} writes into {target.name[-1]}, which has a query",
-                    flow.query_place,
-                    "only a streaming table has several flows",
-                    "Make it a streaming table, or put the two queries into one.",
-                )
-                continue
-            if any(each.name.lower() == flow.name.lower() for each in flows):
-                self._fault(
-                    "duplicate-name",
-                    f"two flows into {target.name[-1]} are called {flow.name}",
-                    flow.query_place,
-                    "the flows of a table have different names",
-                    "Rename one of them.",
-                )
-                continue
-            flows.append(flow)
-
     def _fault(self, code: str, what: str, where: Place | None, rule: str, next_step: str) -> None:
-        self.found.errors.append(UserError(code, what, where=where, rule=rule, next_step=next_step))
+        fault(self.found, code, what, where, rule, next_step)
 
     # ---- names ----
 
@@ -339,7 +294,6 @@ class Graph:
         query = written
         if output.columns:
             cast = ", ".join(
-        is_base = query.feed is not None and output.kind == "streaming"
                 f"CAST({quoted(each.name)} AS {each.type}) AS {quoted(each.name)}"
                 for each in output.columns
             )
@@ -372,15 +326,6 @@ class Graph:
             functions, errors = self.made.functions, self.found.errors
             notes = differences(flow, output, text, sources, self.views, functions, errors)
             self.warnings += [each for each in notes if each not in self.warnings]
-    def _is_delta(self, feed: str | None) -> bool:
-        """Whether a feed is a Delta table, of which a base table equals its query over a version.
-
-        What was loaded from others stays as it is, whatever becomes of the query.
-        """
-        known = self.feeds | {name.lower(): each for name, each in self.found.feeds.items()}
-        found = known.get((feed or "").lower())
-        return found is not None and found.kind == "delta"
-
         streams: set[str] = set()
         if flow.function is None:
             streams = streamed_tables(flow.query, sources, self.views)
@@ -392,6 +337,7 @@ class Graph:
         flow, place = query.flow, output.place
         properties = self.properties.get(name.lower(), ())
         given = {each.key for each in properties}
+        is_base = query.feed is not None and output.kind == "streaming"
         statement = Statement(
             kind="base" if is_base else "derived",
             name=name,
@@ -422,6 +368,15 @@ class Graph:
             tuple(query.needs.parents),
             query.feed,
         )
+
+    def _is_delta(self, feed: str | None) -> bool:
+        """Whether a feed is a Delta table, of which a base table equals its query over a version.
+
+        What was loaded from others stays as it is, whatever becomes of the query.
+        """
+        known = self.feeds | {name.lower(): each for name, each in self.found.feeds.items()}
+        found = known.get((feed or "").lower())
+        return found is not None and found.kind == "delta"
 
     def _union(self, key: Key, output: Output, flows: list[Flow]) -> list[Found]:
         """A view over the flows of a table; those over feeds are base tables of their own."""

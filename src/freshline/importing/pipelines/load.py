@@ -171,6 +171,14 @@ def _properties(top: Section) -> Properties:
     properties: dict[str, tuple[Property, ...]] = {}
     for name in section.data if section is not None else ():
         assert section is not None
+        if name.lower() in properties:
+            section.fault(
+                "duplicate-name",
+                f"tables has {name} twice, in upper and in lower case",
+                key=name,
+                rule="names are compared without case",
+                next_step="Put the properties under one of them.",
+            )
         sub = section.sub(name, f"table {name} in tables")
         texts = section.texts(name)
         properties[name.lower()] = tuple(

@@ -113,7 +113,7 @@ def _read(stub: Project, spec: Spec, found: Definitions) -> PythonDefinitions:
     _add(modules.found, spec.scope, scratch)
     graph = Graph(scratch, stub.feeds, stub.feeds, {})
     described = graph.session_views()
-    unread = [each for each in scratch.errors if each.code == "bad-sql"]
+    unread = [each for each in scratch.errors if each.code in ("bad-sql", "duplicate-name")]
     if unread:  # a function that reads such a view would be told that there is none
         return PythonDefinitions(errors=unread)
     functions = [each.flow for each in described if each.flow.function is not None]
