@@ -213,6 +213,8 @@ class TableDef:
             was judged by its words only.
         settings: Spark settings that hold for its query alone.
         programs: Views that its query needs in the session, those that others need first.
+        former: Of a pipeline's base table: names that it has without, or with, another dataset of
+            its name, or another flow into its dataset.
     """
 
     name: str
@@ -240,6 +242,7 @@ class TableDef:
     report: ReportSettings | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[Program, ...] = ()
+    former: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -133,6 +133,7 @@ def _table(found: Found, names: _Names, root: Path, errors: list[UserError]) -> 
         report=wishes.report,
         settings=found.settings,
         programs=found.programs,
+        former=found.former if statement.kind == "base" else (),
     )
 
 

@@ -8,9 +8,10 @@ more is loaded until somebody chooses: ``freshline accept`` or ``freshline refre
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import CommitRecord, table_id, version
+from freshline.delta.log import CommitRecord, last_commit, table_id, version
 from freshline.delta.standing import departure, of_others
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal, Row
@@ -56,6 +57,65 @@ def moved_feed(
         f" `freshline refresh {table.name} --full` loads all that is there now in place of what"
         " was loaded. For other files beside the old ones declare another feed and table.",
     )
+
+
+def left_behind(
+    project: Project, rows: Mapping[str, Row], reloaded: Collection[str]
+) -> UserError | None:
+    """The error to refuse a start with that would load base tables anew under other names.
+
+    A pipeline's dataset that shares its last name with one of another schema, or has several
+    flows, is kept under another name than alone: what was loaded would stay behind, or be
+    overwritten, while files that are gone, and records of before, are not loaded again.
+
+    Args:
+        project: The tables.
+        rows: Of the journal, by table.
+        reloaded: Tables that this run loads or computes again in full.
+
+    Raises:
+        PlatformError: A log cannot be read.
+    """
+    for former in dict.fromkeys(name for table in project.tables for name in table.former):
+        row = rows.get(former)
+        if former in reloaded or (row is not None and row["dropped"]):
+            continue
+        if project.has_table(former) and project.table(former).kind == "base":
+            continue
+        left = [table for table in project.tables if former in table.former]
+        left = [table for table in left if _is_new(project, table, rows, reloaded)]
+        if left and _was_loaded(project, former):
+            names = " ".join(table.name for table in left)
+            return UserError(
+                "loaded-elsewhere",
+                f"table {left[0].name} is new and what was loaded is in table {former}: they are"
+                " one dataset of the pipeline",
+                where=left[0].place,
+                rule="a dataset has its schema in its name (bronze_orders) where another one has"
+                " its last name, and one of several flows is a view over a table for each",
+                next_step="Give what was added, or removed, another name or a table of its own."
+                f" `freshline accept {names}` starts anew: from what the feeds have now.",
+            )
+    return None
+
+
+def _is_new(
+    project: Project, table: TableDef, rows: Mapping[str, Row], reloaded: Collection[str]
+) -> bool:
+    """Whether nothing was loaded into a table so far, and nobody has said that this is meant."""
+    row = rows.get(table.name)
+    if table.name in reloaded or (row is not None and row["accepted_version"] is not None):
+        return False
+    return (
+        not (row is not None and row["number"])
+        and last_commit(project.table_path(table.name)) is None
+    )
+
+
+def _was_loaded(project: Project, name: str) -> bool:
+    """Whether a table, of the project or not, was last made as a base table."""
+    commit = last_commit(project.table_path(name))
+    return commit is not None and bool({"files", "offsets"} & commit.metadata.keys())
 
 
 def lost_standing(

@@ -303,6 +303,23 @@ def test_two_tables_of_one_name_get_that_of_their_schema(pipeline):
     }
 
 
+def test_a_base_table_knows_its_names_of_before_something_was_added_or_removed(pipeline):
+    alone = "CREATE STREAMING TABLE orders AS SELECT id FROM STREAM web;"
+    project, _ = pipeline(alone)
+    assert project.table("orders").former == ("shop_orders",)
+    project, _ = pipeline(f"{alone} CREATE STREAMING TABLE b.orders AS SELECT id FROM STREAM app;")
+    assert project.table("shop_orders").former == ("orders",)
+    project, _ = pipeline(
+        f"{alone} CREATE FLOW app AS INSERT INTO orders BY NAME SELECT id FROM STREAM app;"
+    )
+    former = {table.name: table.former for table in project.tables}
+    assert former == {
+        "orders__orders": ("orders", "shop_orders"),
+        "orders__app": ("orders", "shop_orders"),
+        "orders": (),
+    }
+
+
 @pytest.mark.parametrize(
     ("machine", "zone", "sql", "is_told"),
     [

@@ -322,3 +322,61 @@ def test_what_filled_a_table_is_what_its_feed_is(tmp_path, said, kind, refused):
     project = dataclasses.replace(shop.project, feeds={"orders_feed": feed})
     error = lost_standing(project, project.table("orders"), None, last_commit(path))
     assert isinstance(error, PlatformError) == refused
+
+
+def renamed(tmp_path: Path, tables: dict[str, tuple[str, ...]], **former: tuple[str, ...]) -> Shop:
+    """A project of these tables, as a pipeline to which something was added has them."""
+    made = made_project(tmp_path, tables)
+    named = (dataclasses.replace(t, former=former.get(t.name, ())) for t in made.tables)
+    return Shop(dataclasses.replace(made, tables=tuple(named)))
+
+
+ADDED = [
+    ({"bronze_orders": ()}, {"bronze_orders": ("orders",)}),
+    (
+        {"orders__web": (), "orders": ("orders__web",)},
+        {"orders__web": ("orders", "bronze_orders")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("tables", "former"), ADDED, ids=["a schema", "a flow"])
+def test_what_was_loaded_is_not_left_behind_under_a_former_name(tmp_path, tables, former):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    shop = renamed(tmp_path, tables, **former)
+    new = next(iter(tables))
+    shop.file(new, 2, [2])
+    for _ in range(2):
+        with pytest.raises(UserError, match=f"table {new} is new .* in table orders") as refused:
+            shop.run_until_idle()
+        assert f"`freshline accept {new}` starts anew" in str(refused.value.next_step)
+    assert shop.executor.numbers("orders") == [1]
+    with_journal(shop, lambda journal: accept_offline(shop.project, journal, new))
+    for number in (3, 4):
+        assert shop.run_until_idle() == 0
+        shop.file(new, number, [number])
+    assert shop.executor.numbers(new) == [2, 3]
+
+
+def test_what_was_loaded_may_be_loaded_again_under_the_new_name(tmp_path):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    tables, former = ADDED[0]
+    shop = renamed(tmp_path, tables, **former)
+    shop.file("bronze_orders", 2, [2])
+    options = RunOptions(until_idle=True, refresh=("bronze_orders",), rebuilt=("bronze_orders",))
+    assert shop.warehouse(options).run() == 0
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("bronze_orders") == [2]
+
+
+def test_a_table_that_left_the_project_before_is_nobodys_former_one(tmp_path):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    assert Shop(made_project(tmp_path, {"parts": ()})).run_until_idle() == 0
+    tables, former = ADDED[0]
+    assert renamed(tmp_path, tables, **former).run_until_idle() == 0

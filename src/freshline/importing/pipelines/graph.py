@@ -22,7 +22,7 @@ from freshline.importing.pipelines.datasets import (
 )
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
-from freshline.importing.pipelines.naming import distinct, is_star, names_of
+from freshline.importing.pipelines.naming import distinct, former_names, is_star, names_of
 from freshline.importing.pipelines.outside import outside_feed, refuse_options, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
 from freshline.importing.pipelines.settings import settings_of, with_parameters
@@ -333,7 +333,9 @@ class Graph:
         settings = settings_of(flow, self.flows, self._key, common, errors)
         return _Query(flow, text, streamed or needs.feed, needs, settings, frozenset(streams))
 
-    def _found(self, name: str, output: Output, query: _Query) -> Found:
+    def _found(
+        self, name: str, output: Output, query: _Query, dataset: tuple[str, ...] = ()
+    ) -> Found:
         flow, place = query.flow, output.place
         properties = self.properties.get(name.lower(), ())
         given = {each.key for each in properties}
@@ -367,6 +369,7 @@ class Graph:
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,
+            former_names(dataset or output.name, name),
         )
 
     def _is_delta(self, feed: str | None) -> bool:
@@ -407,7 +410,7 @@ class Graph:
                     query.flow.query_place.line or 1,
                     properties=(Property("freshline.target_lag", "DOWNSTREAM", output.name_line),),
                 )
-                statements.append(self._found(part, bare, query))
+                statements.append(self._found(part, bare, query, output.name))
                 needs.parents.append(part)
                 terms.append(f"SELECT {chosen} FROM {quoted(part)}")
             else:

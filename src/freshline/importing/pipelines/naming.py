@@ -31,3 +31,14 @@ def names_of(outputs: Iterable[Output]) -> dict[Key, str]:
         output.key: output.name[-1] if last[output.key[-1]] == 1 else "_".join(output.name[-2:])
         for output in stored
     }
+
+
+def former_names(dataset: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """What a table may have been called before something was added to its pipeline, or removed.
+
+    Args:
+        dataset: The name of the dataset that it has rows of.
+        name: What it is called now.
+    """
+    alone, beside_another = dataset[-1], "_".join(dataset[-2:])
+    return tuple(each for each in (alone, beside_another) if each != name)

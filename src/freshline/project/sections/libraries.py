@@ -31,6 +31,7 @@ class Found:
         settings: Spark settings that hold for its query alone.
         programs: Views that its query needs in the session; then ``parents`` and ``feed`` say
             what it reads, since its text does not.
+        former: As in :class:`freshline.project.model.TableDef`.
     """
 
     statement: Statement
@@ -40,6 +41,7 @@ class Found:
     programs: tuple[Program, ...] = ()
     parents: tuple[str, ...] = ()
     feed: str | None = None
+    former: tuple[str, ...] = ()
 
     @property
     def place(self) -> Place:

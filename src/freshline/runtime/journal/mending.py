@@ -21,6 +21,7 @@ from freshline.delta.torn import (
 )
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.paths import own_folder
+from freshline.runtime.journal.store import Journal
 
 
 def mend(
@@ -128,3 +129,14 @@ def _aside(project: Project, path: str, which: str) -> Path:
     return next(
         each for n in range(1, 10_000) if not (each := folder / f"{name}-{which}-{n}").exists()
     )
+
+
+def reopen_report(journal: Journal, name: str, since: int) -> None:
+    """A report's table goes back to before a version: its results since then are made again."""
+    journal.write(
+        "UPDATE reports SET state='asked', batches=0, cost_s=0, arrived_rows=0, taken_rows=0,"
+        " slack_s=NULL, finish_s=NULL, version=NULL, rows=NULL, late=NULL, complete=NULL"
+        " WHERE view=? AND state='done' AND version>=?",
+        (name, since),
+    )
+    journal.flush()

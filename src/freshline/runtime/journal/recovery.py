@@ -42,9 +42,15 @@ from freshline.executor.source import Held
 from freshline.failpoints import failpoint
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
-from freshline.runtime.accepting import feed_path, lost_standing, moved_feed, version_to_read
+from freshline.runtime.accepting import (
+    feed_path,
+    left_behind,
+    lost_standing,
+    moved_feed,
+    version_to_read,
+)
 from freshline.runtime.journal.folding import forget_overtaken, note_folded, says_too_much
-from freshline.runtime.journal.mending import mend
+from freshline.runtime.journal.mending import mend, reopen_report
 from freshline.runtime.journal.reading import LOST
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.strategies import note_commit
@@ -83,13 +89,15 @@ def recover(
         reloaded: Base tables that this run loads again from their feeds.
 
     Raises:
-        UserError: A feed is in another folder than before.
+        UserError: A feed is in another folder than before, or a base table has another name.
         PlatformError: A table's log cannot be read, or the journal not be written.
     """
     asked = journal.rows("SELECT name FROM reports WHERE query IS NOT NULL")
-    reopen = partial(_reopen_report, journal)
+    reopen = partial(reopen_report, journal)
     found = Recovered(notes=mend(project, [name for (name,) in asked], reopen))
     rows = {row["name"]: row for row in journal.rows("SELECT * FROM tables")}
+    if (left := left_behind(project, rows, reloaded)) is not None:
+        raise left
     stands: dict[str, int | None] = {}
     journal.write(f"UPDATE updates SET state='lost', error='{LOST}' WHERE state='running'")
     for table in project.tables:
@@ -136,17 +144,6 @@ def recover(
             next_step="Check the disk, its room and permissions, and who else locks the journal.",
         )
     return found
-
-
-def _reopen_report(journal: Journal, name: str, since: int) -> None:
-    """A report's table goes back to before a version: its results since then are made again."""
-    journal.write(
-        "UPDATE reports SET state='asked', batches=0, cost_s=0, arrived_rows=0, taken_rows=0,"
-        " slack_s=NULL, finish_s=NULL, version=NULL, rows=NULL, late=NULL, complete=NULL"
-        " WHERE view=? AND state='done' AND version>=?",
-        (name, since),
-    )
-    journal.flush()
 
 
 def _leave_out_others(project: Project, table: TableDef, journal: Journal) -> None:
