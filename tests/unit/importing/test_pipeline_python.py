@@ -325,6 +325,22 @@ def test_a_pivot_without_values_is_refused():
     ]
 
 
+@pytest.mark.parametrize(
+    ("call", "is_open"),
+    [
+        ("pivot_col='a'", True),
+        ("'a', None", True),
+        ("pivot_col='a', values=None", True),
+        ("'a', values=[1]", False),
+        ("values=[1], pivot_col='a'", False),
+        ("index='a', columns='b', values=None", False),
+        ("**given", False),
+    ],
+)
+def test_a_pivot_is_open_without_values_however_they_are_given(call, is_open):
+    assert bool(refused(f"def f(df):\n    return df.pivot({call})\n", "a.py")) == is_open
+
+
 def test_what_is_no_python_is_told_with_its_line():
     errors = refused(dedent("a = 1\ndef"), str(Path("t/a.py")))
     assert [error.render() for error in errors] == [

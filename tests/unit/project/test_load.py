@@ -185,6 +185,16 @@ def test_the_tables_are_read_parents_first(root):
     assert [child.name for child in project.children("orders")] == ["by_day"]
 
 
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [("file:/data/in", "/data/in"), ("file:///data/in", "file:///data/in"), ("s3:/b", "s3:/b")],
+)
+def test_the_folder_of_a_feed_may_be_a_uri_of_this_machine_with_one_slash(root, written, path):
+    file = root / "freshline.yml"
+    file.write_text(file.read_text().replace("path: feed/orders", f"path: {written}"))
+    assert load_project(root).feeds["orders_feed"].path == path
+
+
 def test_static_reads_carry_their_paths_and_spans(root):
     by_day = load_project(root).table("by_day")
     parts, catalog = by_day.statics

@@ -56,16 +56,19 @@ def refused(text: str, file: str) -> list[UserError]:
 
 
 def _open_pivots(tree: ast.AST) -> Iterator[int]:
-    """Lines of ``grouped.pivot(column)``; of pandas' pivot the arguments have names."""
+    """Lines of ``grouped.pivot(column)``; the arguments of pandas' pivot have other names."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "pivot"
-            and len(node.args) == 1
-            and not node.keywords
         ):
-            yield node.end_lineno or node.lineno
+            named = {each.arg: each.value for each in node.keywords}
+            given = dict(zip(("pivot_col", "values"), node.args, strict=False)) | named
+            values = given.get("values")
+            has_none = values is None or (isinstance(values, ast.Constant) and values.value is None)
+            if has_none and "pivot_col" in given and given.keys() <= {"pivot_col", "values"}:
+                yield node.end_lineno or node.lineno
 
 
 def _found(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -114,10 +114,13 @@ def _files(section: Section, name: str, root: Path) -> Feed:
     if format_ in {"csv", "json"}:
         _require_schema(section, f"{format_} files do not carry their types")
     schema, _ = _schema(section)
+    path = section.text("path") or ""
+    if path.startswith("file:/") and "://" not in path:
+        path = path.removeprefix("file:")  # one slash is right in a URI of this machine, too
     return Feed(
         name,
         "files",
-        resolved(section.text("path") or "", root),
+        resolved(path, root),
         format_,
         _options_of_files(section, format_),
         schema,
