@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from freshline.core.aus.modes import Mode
@@ -125,3 +127,62 @@ def test_a_table_that_waits_for_capacity_is_seen_to_wait():
     core.handle(30.0, [FileArrived(name, float(t)) for name in "ab" for t in (10, 20, 30)])
     modes = [record.mode for record in core.policy._releases]
     assert modes == [Mode.RECOVERY, Mode.WAITING]
+
+
+def played(core, files, until_s, *, failing=()):
+    """Updates take a second; those of ``failing`` fail from 15 s on."""
+    ends = []
+    files = sorted(files, key=lambda each: each[0])
+    while True:
+        times = [each[0] for each in (*files[:1], *ends)]
+        now_s = max(core.now_s, min([*times, core.next_wakeup_s()]))
+        if now_s > until_s:
+            return
+        events = []
+        for end in sorted(end for end in ends if end[0] <= now_s):
+            ends.remove(end)
+            fails = end[1] in failing and now_s > 15.0
+            events.append(UpdateFailed(end[1], now_s + 30.0) if fails else UpdateFinished(end[1]))
+        while files and files[0][0] <= now_s:
+            events.append(files.pop(0)[1])
+        ends += [(now_s + 1.0, command.table) for command in core.handle(now_s, events)]
+
+
+@pytest.mark.parametrize("trouble", ["none", "paused", "paused in recovery", "failing"])
+def test_a_table_recovers_although_another_one_cannot_run(trouble):
+    core = scheduler(A, replace(A, name="b"))
+    stamps = [float(stamp) for stamp in range(10, 601, 10)]
+    out_to_s = 100.0 if trouble == "paused in recovery" else 0.0
+    files = [(out_to_s if 40.0 < t < out_to_s else t, FileArrived("a", t)) for t in stamps]
+    # The feed of b is out from 40 to 150; then its backlog comes at once.
+    files += [(150.0 if 40.0 < t < 150.0 else t, FileArrived("b", t)) for t in stamps]
+    if trouble.startswith("paused"):
+        files.append((13.0 if trouble == "paused" else 102.5, TablePaused("a")))
+    played(core, files, 599.0, failing="a" if trouble == "failing" else ())
+    # A backlog of 110 s takes some 15 s in recovery; in normal mode it never shrinks.
+    table = core.table("b")
+    assert table.trailing_edge_s - table.freshness_s <= 20.0
+    if trouble.startswith("paused"):
+        assert core.policy._releases[0].mode is Mode.WAITING
+        modes = [switch.to for switch in core.policy.switches if switch.table == "a"]
+        assert modes == ([] if trouble == "paused" else ["recovery", "normal"])
+
+
+def test_a_paused_table_that_is_behind_recovers_once_it_is_resumed():
+    core = scheduler(A)
+    files = [(float(stamp), FileArrived("a", float(stamp))) for stamp in range(10, 601, 10)]
+    played(core, [*files, (13.0, TablePaused("a")), (305.0, TableResumed("a"))], 599.0)
+    table = core.table("a")
+    assert table.trailing_edge_s - table.freshness_s <= 20.0
+
+
+def test_a_table_in_recovery_all_of_whose_files_are_withdrawn_gives_its_capacity_back():
+    core = scheduler(A, TableSpec("b", period_s=50.0, alpha_s=1.0))
+    core.handle(49.0, [FileArrived("b", 49.0)])  # its update keeps a's from the track
+    core.handle(50.0, [FileArrived("a", float(t), f"f{t}") for t in (10, 20, 30, 40, 50)])
+    assert core.policy.standing(core.table("a")) == "recovery"
+    core.handle(52.0, [FilesWithdrawn("a", tuple(f"f{t}" for t in (10, 20, 30, 40, 50)))])
+    while core.next_wakeup_s() < 200.0:
+        core.handle(core.next_wakeup_s(), [])
+    assert core.policy.standing(core.table("a")) == "normal"
+    assert core.policy._capacity.in_use == pytest.approx(0.12)

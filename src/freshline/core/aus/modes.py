@@ -2,7 +2,8 @@
 
 Leontyev et al. 2009, section III, rules RN and NR and figure 6, with two states made
 visible that the paper has in its words: a table far behind may have to wait for capacity,
-and one that has caught up keeps its recovery period until its update's deadline. The table
+and one that has caught up keeps its recovery period until its update's deadline. The paper has no
+pauses and no failures: a table that cannot run gives back what recovery gave it (L8). The table
 below is all there is; ``scripts/draw_modes.py`` draws the documentation's picture from it.
 """
 
@@ -19,7 +20,7 @@ class Mode(Enum):
     NORMAL = "normal"
     """Released every p while there is work."""
     WAITING = "waiting"
-    """The same, but TE - F exceeds the threshold and rule (6) refuses the switch."""
+    """The same, but TE - F exceeds the threshold; rule (6) refuses the switch, or it cannot run."""
     RECOVERY = "recovery"
     """Released every p^r while there is work."""
     CAUGHT_UP = "caught up"
@@ -37,6 +38,7 @@ class Signal(Enum):
     FELL_BEHIND = "TE - F exceeds the threshold"
     EASED = "TE - F is within the threshold"
     ADMITTED = "rule (6) holds"
+    STOPPED = "paused, or its update failed"
     FRESH = "fresh when an update finished"
     DEADLINE = "that update's deadline"
 
@@ -45,6 +47,7 @@ TRANSITIONS: dict[tuple[Mode, Signal], Mode] = {
     (Mode.NORMAL, Signal.FELL_BEHIND): Mode.WAITING,
     (Mode.WAITING, Signal.EASED): Mode.NORMAL,
     (Mode.WAITING, Signal.ADMITTED): Mode.RECOVERY,
+    (Mode.RECOVERY, Signal.STOPPED): Mode.WAITING,
     (Mode.RECOVERY, Signal.FRESH): Mode.CAUGHT_UP,
     (Mode.CAUGHT_UP, Signal.DEADLINE): Mode.NORMAL,
 }

@@ -82,6 +82,9 @@ class Aus(Policy):
     _touched: list[Releases] = field(default_factory=list, init=False)
     # Tables that returned to normal at an instant and may not switch before the next.
     _held: list[Releases] = field(default_factory=list, init=False)
+    # Tables in recovery that have not caught up, and those that wait and cannot run, by place.
+    _recovering: dict[int, Releases] = field(default_factory=dict, init=False)
+    _stopped: dict[int, Releases] = field(default_factory=dict, init=False)
 
     # ---- what the scheduler asks ----
 
@@ -185,8 +188,9 @@ class Aus(Policy):
             moved.extend(table.children)
             if self._drifted(table):
                 self.prepare(view)
+        any_stopped = self._stop(now_s)
         any_returned = self._return_due(now_s)
-        if moved or any_finished or any_returned:
+        if moved or any_finished or any_returned or any_stopped:
             self._switch(view, moved, now_s)
         for record in self._touched:
             self._plan(record, now_s)
@@ -208,6 +212,24 @@ class Aus(Policy):
         record.mode = after(record.mode, Signal.FRESH)
         record.return_s = max(now_s, record.deadline_s)
         heappush(self._returns, (record.return_s, record.table.order))
+        self._recovering.pop(record.table.order, None)
+
+    def _stop(self, now_s: float) -> bool:
+        """Take recovery from tables that cannot run: what they hold keeps others from it.
+
+        One whose backlog was withdrawn will have no update that ends fresh: it has caught up.
+        """
+        stopped = False
+        for order, record in list(self._recovering.items()):
+            if not _can_run(record.table, now_s):
+                stopped = True
+                del self._recovering[order]
+                self._capacity.give_back(order)
+                self._enter(record, Signal.STOPPED, now_s)
+                self._stopped[order] = record
+            elif record.table.running is None and not record.table.has_news:
+                self._caught_up(record, now_s)
+        return stopped
 
     def _return_due(self, now_s: float) -> bool:
         """Carry out the returns to normal mode that are due, in table order."""
@@ -241,8 +263,11 @@ class Aus(Policy):
             record = self._releases[table.order]
             if record.returned_s != now_s:
                 self._ask_if_behind(record)
-        for order in self._capacity.admit(self._still_wants):
-            record = self._releases[order]
+        for order in [each for each in self._stopped if _can_run(view.tables[each], now_s)]:
+            if self._stopped.pop(order).mode is Mode.WAITING:
+                self._capacity.ask(order)
+        for order in self._capacity.admit(lambda order: self._still_wants(order, now_s)):
+            record = self._recovering[order] = self._releases[order]
             self._enter(record, Signal.ADMITTED, now_s)
             record.reweight(now_s, self.guarantees[order].share.recovery_period_s)
             # Its deadline may have moved, or the date of its next release.
@@ -259,10 +284,13 @@ class Aus(Policy):
         if len(self.switches) > _MOST_SWITCHES:
             del self.switches[: _MOST_SWITCHES // 2]
 
-    def _still_wants(self, order: int) -> bool:
+    def _still_wants(self, order: int, now_s: float) -> bool:
         record = self._releases[order]
         if record.mode is Mode.WAITING and not self._is_behind(record):
             record.mode = after(record.mode, Signal.EASED)
+        if record.mode is Mode.WAITING and not _can_run(record.table, now_s):
+            self._stopped[order] = record
+            return False
         return record.mode is Mode.WAITING
 
     def _is_behind(self, record: Releases) -> bool:
@@ -314,3 +342,10 @@ class Aus(Policy):
             abs(time_s - basis_time_s) > _DRIFT * max(time_s, basis_time_s)
             or period_s != basis_period_s
         )
+
+
+def _can_run(table: Table, now_s: float) -> bool:
+    """Whether an update of it runs, or could start: it is not paused, and has not just failed."""
+    if table.running is not None:
+        return True
+    return (not table.paused or table.asked) and table.deferred_until_s <= now_s
