@@ -298,7 +298,7 @@ class Scheduler:
         asked = [
             table
             for table in self._asked
-            if self.startable(table) and not _is_below_asked(table, clear)
+            if self.startable(table) and not self._is_below_asked(table, clear)
         ]
         return [*asked, *self.waiting()]
 
@@ -579,7 +579,11 @@ class Scheduler:
 
     def _stands_still(self, table: Table) -> bool:
         """Whether no update of it starts, whatever news it gets."""
-        return (table.paused and not table.asked) or table.deferred_until_s > self.now_s
+        return (
+            (table.paused and not table.asked)
+            or table.deferred_until_s > self.now_s
+            or self.blocked(table)
+        )
 
     def blocked(self, table: Table) -> bool:
         """Whether it reads a table of which there is no version yet (warehouse only)."""
@@ -803,14 +807,45 @@ class Scheduler:
         many ancestors one is always running.
         """
         clear: set[int] = set()
-        for table in list(self._asked):
-            if _is_below_asked(table, clear):
+        left = -1
+        while len(self._asked) != left:  # one that has nothing to do may stand behind who waits
+            left = len(self._asked)
+            for table in list(self._asked):
+                if self._is_below_asked(table, clear):
+                    continue
+                if table.running is None and self._is_idle(table):
+                    self._asked.remove(table)  # nothing new: it is as fresh as can be
+                    table.asked = False
+                elif self._free and self.startable(table):
+                    commands.append(self._start(table, heappop(self._free)))
+
+    def _is_idle(self, table: Table) -> bool:
+        """Whether there is nothing to update it with, or a parent has no data at all yet.
+
+        Once that has some, it is updated anyhow; only of a paused one is the wish remembered.
+        """
+        return not (table.has_news and table.known) or (self.blocked(table) and not table.paused)
+
+    def _is_below_asked(self, table: Table, clear: set[int]) -> bool:
+        """Whether an update of an ancestor was asked for that has not ended, and can start.
+
+        Args:
+            table: What was asked for, too.
+            clear: Places of ancestors above which there is none; found ones are added.
+        """
+        seen: set[int] = set()
+        stack = list(table.sources)
+        while stack:
+            item = stack.pop()
+            if item.order in clear or item.order in seen:
                 continue
-            if table.running is None and not (table.has_news and table.known):
-                self._asked.remove(table)  # nothing new: it is as fresh as can be
-                table.asked = False
-            elif self._free and self.startable(table):
-                commands.append(self._start(table, heappop(self._free)))
+            running = item.running
+            if (item.asked and not self.blocked(item)) or (running is not None and running.asked):
+                return True
+            seen.add(item.order)
+            stack.extend(item.sources)
+        clear |= seen
+        return False
 
     # ---- background work ----
 
@@ -1039,24 +1074,3 @@ def _all_taken(table: Table) -> list[PendingFile]:
     table.gap.clear()
     table.pending.clear()
     return taken
-
-
-def _is_below_asked(table: Table, clear: set[int]) -> bool:
-    """Whether an update of an ancestor was asked for that has not ended.
-
-    Args:
-        table: What was asked for, too.
-        clear: Places of ancestors above which there is none; found ones are added.
-    """
-    seen: set[int] = set()
-    stack = list(table.sources)
-    while stack:
-        item = stack.pop()
-        if item.order in clear or item.order in seen:
-            continue
-        if item.asked or (item.running is not None and item.running.asked):
-            return True
-        seen.add(item.order)
-        stack.extend(item.sources)
-    clear |= seen
-    return False

@@ -8,6 +8,7 @@ import pytest
 
 from freshline.core.aus.modes import Mode
 from freshline.core.events import (
+    Event,
     FileArrived,
     FilesWithdrawn,
     RefreshRequested,
@@ -131,7 +132,7 @@ def test_a_table_that_waits_for_capacity_is_seen_to_wait():
 
 def played(core, files, until_s, *, failing=()):
     """Updates take a second; those of ``failing`` fail from 15 s on."""
-    ends = []
+    ends: list[tuple[float, str]] = []
     files = sorted(files, key=lambda each: each[0])
     while True:
         times = [each[0] for each in (*files[:1], *ends)]
@@ -153,7 +154,9 @@ def test_a_table_recovers_although_another_one_cannot_run(trouble):
     core = scheduler(A, replace(A, name="b"))
     stamps = [float(stamp) for stamp in range(10, 601, 10)]
     out_to_s = 100.0 if trouble == "paused in recovery" else 0.0
-    files = [(out_to_s if 40.0 < t < out_to_s else t, FileArrived("a", t)) for t in stamps]
+    files: list[tuple[float, Event]] = [
+        (out_to_s if 40.0 < t < out_to_s else t, FileArrived("a", t)) for t in stamps
+    ]
     # The feed of b is out from 40 to 150; then its backlog comes at once.
     files += [(150.0 if 40.0 < t < 150.0 else t, FileArrived("b", t)) for t in stamps]
     if trouble.startswith("paused"):
