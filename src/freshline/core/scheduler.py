@@ -215,8 +215,26 @@ class Scheduler:
             self._start_background(self.background, commands, self._free)
         use = self.reservations.use
         commands += use(hidden, self._free, self.now_s, self._wanted, self._start)
+        if self.placement is not None and hidden:
+            self._start_elsewhere(self.placement, commands)
         if self.background is not None and len(self.reservations.from_s) == self.track_count:
             self._start_in_time(self.background, commands)
+
+    def _start_elsewhere(self, placement: Placement, commands: list[StartUpdate]) -> None:
+        """What a partition puts on reserved tracks alone takes one that is left over.
+
+        Its update may be longer than any gap between reports' batches: it would never start.
+        """
+        reserved = self.reservations.from_s
+        others = [track for track in range(self.track_count) if track not in reserved]
+        for table in self.waiting():
+            left = sorted(track for track in self._free if track not in reserved)
+            if not left:
+                return
+            if not placement.assign([table], others):
+                self._free.remove(left[0])
+                heapify(self._free)
+                commands.append(self._start(table, left[0]))
 
     def _start_in_time(self, background: Background, commands: list[StartUpdate]) -> None:
         """All tracks are reserved: background work starts on one if it ends before its moment."""

@@ -154,3 +154,33 @@ def test_what_is_computed_anew_waits_for_no_report_that_is_hours_away() -> None:
     scheduler.handle(250.0, [TrackReserved(0, 80_000.0)])
     asked = scheduler.handle(300.0, [RefreshRequested("quick", full=True)])
     assert _told(asked) == [("quick", 0)]
+
+
+@pytest.mark.parametrize("aggressive", [True, False])
+@pytest.mark.parametrize("partition", ["edf-partitioned", "proportional", "none"])
+def test_a_long_update_starts_beside_the_reports_although_its_home_is_their_track(
+    partition: str, aggressive: bool
+) -> None:
+    specs = [
+        TableSpec("short", period_s=10.0, alpha_s=1.0),
+        TableSpec("long", period_s=3600.0, alpha_s=600.0),
+    ]
+    settings = PolicySettings("fifo", partition=partition, aggressive=aggressive)
+    core = make_warehouse_scheduler(specs, tracks=2, settings=settings, start_s=0.0)
+    # The track that reports leave to others is taken at first.
+    begun = core.handle(100.0, [TrackReserved(1, 400.0), FileArrived("short", 100.0, "s0")])
+    assert [command.table for command in begun] == ["short"]
+    begun = core.handle(100.5, [FileArrived("long", 100.5, "l0")])
+    begun += core.handle(101.0, [UpdateFinished("short", 0)])
+    assert _told(begun) == [("long", 0)]
+
+
+def test_what_ends_before_the_next_batch_stays_on_the_track_that_its_partition_gives_it() -> None:
+    specs = [
+        TableSpec("short", period_s=10.0, alpha_s=1.0),
+        TableSpec("long", period_s=3600.0, alpha_s=600.0),
+    ]
+    settings = PolicySettings("fifo", partition="edf-partitioned")
+    core = make_warehouse_scheduler(specs, tracks=2, settings=settings, start_s=0.0)
+    begun = core.handle(100.0, [TrackReserved(1, 800.0), FileArrived("long", 100.0, "l0")])
+    assert _told(begun) == [("long", 1)]
