@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from freshline.core.chance import stream, uniform
 from freshline.core.errors import UserError
-from freshline.core.events import FileArrived, TablePrioritised
+from freshline.core.events import (
+    BackfillRequested,
+    FileArrived,
+    RefreshRequested,
+    TablePaused,
+    TablePrioritised,
+    TableResumed,
+    TrackReserved,
+)
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
 from freshline.sim.whatif.history import history_of
@@ -27,7 +36,7 @@ OVERHEADS_S = (0.0, 0.125, 0.01)
 
 @st.composite
 def runs(draw, policy):
-    """A recorded run of random tables, files and new priorities."""
+    """A recorded run of random tables, files, wishes, pauses, backfills and reports' tracks."""
     scenario = draw(scenarios((policy,)))
     chosen = scenario.settings
     if found_policies()[policy].own_partition is not None:
@@ -46,6 +55,23 @@ def runs(draw, policy):
                 (START_S + at_s, FileArrived(spec.name, START_S + at_s, f"{spec.name}-{number}"))
                 for number, at_s in enumerate(dates_s)
             ]
+    names = st.sampled_from([spec.name for spec in specs])
+    last = scenario.tracks - 1
+    for at_s in draw(st.lists(eighths(0, 60), max_size=6)):
+        reserved_s = draw(st.one_of(st.none(), eighths(0, 40)))
+        from_s = None if reserved_s is None else START_S + at_s + reserved_s
+        event = draw(
+            st.one_of(
+                st.builds(RefreshRequested, names, st.booleans()),
+                st.builds(TablePaused, names),
+                st.builds(TableResumed, names),
+                st.builds(
+                    BackfillRequested, names, st.just(900.0), st.sampled_from([910.0, 990.0])
+                ),
+                st.just(TrackReserved(last, from_s)),
+            )
+        )
+        happenings.append((START_S + at_s, event))
     happenings.sort(key=lambda each: each[0])
     costs = {spec.name: spec.alpha_s + 0.125 for spec in specs}
     seed = draw(st.integers(0, 3))
@@ -59,9 +85,10 @@ def runs(draw, policy):
             happenings,
             seconds=seconds,
             tracks=scenario.tracks,
-            end_s=START_S + 100.0,
+            end_s=START_S + 99.9,  # nothing else happens then
             overhead_s=draw(st.sampled_from(OVERHEADS_S)),
             settings=chosen,
+            look_s=draw(st.sampled_from([inf, 3.125])),
         )
     except UserError:
         assume(False)  # the partition needs more tracks than there are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from math import inf
 from typing import Any
 
@@ -23,8 +24,11 @@ def recorded(
     end_s: float = 1100.0,
     overhead_s: float = 0.0,
     settings: PolicySettings | None = None,
+    look_s: float = inf,
 ) -> RecordedRun:
     """A run in which updates take ``seconds(table, number)``; those below 0 fail.
+
+    As in a warehouse, the core is not handed looks of the loop at which nothing is due.
 
     Args:
         specs: The tables.
@@ -33,6 +37,7 @@ def recorded(
         tracks, settings: Of the scheduler; fifo, where nothing is said.
         end_s: When the run ended; it began at ``START_S``.
         overhead_s: How much later than an update's end the core hears of it.
+        look_s: How often the loop looks; at a look the core must not have left anything out.
     """
     chosen = settings or PolicySettings("fifo")
     core = make_warehouse_scheduler(specs, tracks=tracks, settings=chosen, start_s=START_S)
@@ -40,13 +45,16 @@ def recorded(
     running: list[tuple[float, int, str, float]] = []
     instants: list[RecordedInstant] = []
     versions: dict[str, int] = {}
+    looks = 0
     while True:
         awaited_s = max(core.now_s, core.next_wakeup_s())
+        look_at_s = START_S + look_s * (looks + 1)
         now_s = min(
-            [at_s for at_s, _ in outside[:1]] + [end[0] for end in running] + [awaited_s, inf]
+            [at_s for at_s, _ in outside[:1]] + [end[0] for end in running] + [awaited_s, look_at_s]
         )
         if now_s > end_s:
             break
+        looks += now_s == look_at_s
         events: list[Event] = []
         for end in sorted(running):
             if end[0] <= now_s:
@@ -60,6 +68,9 @@ def recorded(
                 )
         while outside and outside[0][0] <= now_s:
             events.append(outside.pop(0)[1])
+        if not core.wants(now_s, events):
+            assert deepcopy(core).handle(now_s, []) == []
+            continue
         commands = core.handle(now_s, events)
         instants.append(RecordedInstant(now_s, tuple(events), tuple(commands)))
         for command in commands:

@@ -18,7 +18,7 @@ skipped. Every event costs O(log n).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -219,6 +219,8 @@ class Scheduler:
             self._start_elsewhere(self.placement, commands)
         if self.background is not None and len(self.reservations.from_s) == self.track_count:
             self._start_in_time(self.background, commands)
+        if self.background is not None:
+            self.background.await_lateness(self.now_s)
 
     def _start_elsewhere(self, placement: Placement, commands: list[StartUpdate]) -> None:
         """What a partition puts on reserved tracks alone takes one that is left over.
@@ -284,11 +286,20 @@ class Scheduler:
             return next((table for table in self.waiting() if not table.full), first)
         return self.policy.choose(self)
 
+    def wants(self, now_s: float, events: Collection[Event]) -> bool:
+        """Whether ``handle`` is to be called: something happened, or an instant is wanted.
+
+        Each call may change a decision, so who looks more often would decide otherwise.
+        """
+        return bool(events) or self.next_wakeup_s() <= now_s
+
     def next_wakeup_s(self) -> float:
         """When an instant is wanted although nothing happens; infinite if never."""
         wakeup_s = self.policy.next_wakeup_s() if self.policy.reacts else _INFINITY
         if self.background is not None:
             wakeup_s = min(wakeup_s, self.background.wakeup_s)
+        if self.reservations.from_s:
+            wakeup_s = min(wakeup_s, self.reservations.wakeup_s)
         return min(wakeup_s, self._deferred[0][0]) if self._deferred else wakeup_s
 
     def table(self, name: str) -> Table:

@@ -390,16 +390,16 @@ class Warehouse:
 
     def _instant(self, events: list[Event]) -> None:
         """Hand everything of this instant to the core, and its commands to the tracks."""
-        # An instant that the core asked for may change it although nothing happens.
-        awaited = self._scheduler.next_wakeup_s() <= self._now_s
+        # A look of the loop is no instant: all that the core is handed is recorded.
+        wanted = self._scheduler.wants(self._now_s, events)
         failpoint("event.before")
         began_s = time.perf_counter()
-        commands = self._scheduler.handle(self._now_s, events)
+        commands = self._scheduler.handle(self._now_s, events) if wanted else []
         took_s = time.perf_counter() - began_s
         failpoint("event.after")
         for notice in self._oversight.instant(self._now_s, events, commands):
             self._observer.notice(notice, level="warning")
-        if not (events or commands or awaited):
+        if not wanted:
             self._journal.flush()  # a refused request's answer, or what could not be written
             return
         self._observer.decided(took_s)

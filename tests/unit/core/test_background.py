@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from freshline.core.events import (
@@ -84,6 +86,27 @@ def test_while_another_table_is_late_a_backfill_waits_for_its_share():
         begun += [now for command in core.handle(now, events) if command.backfill]
     assert len(begun) == 1
     assert 15.0 <= begun[0] <= 32.0  # 1 s / 0.1, of the time in which b competes
+
+
+def test_the_core_asks_for_an_instant_when_lateness_begins_since_others_pay_from_then_on():
+    core = scheduler(A, B, tracks=2)
+    core.handle(10.0, arrived(10, table="a"))
+    core.handle(11.0, [UpdateFinished("a"), *arrived(10, table="b")])
+    core.handle(12.0, [UpdateFinished("b"), *arrived(12, table="b")])
+    # b runs until further notice, and a backfill for nothing: nothing is late yet.
+    assert len(core.handle(13.0, [BackfillRequested("a", 0.0, 5.0)])) == 1
+    assert core.next_wakeup_s() == pytest.approx(22.0)
+    assert core.next_wakeup_s() > 22.0
+    assert not core.wants(22.0, [])
+    late_s = core.next_wakeup_s()
+    assert core.handle(late_s, []) == []
+    assert core.background.share.others_late
+    assert core.next_wakeup_s() == inf
+    # What it takes from then on is owed, however often the core is asked meanwhile.
+    core.handle(32.0, [BackfillRequested("a", 5.0, 8.0)])
+    assert core.background.share.late.spent_s == pytest.approx(10.0)
+    core.handle(33.0, [UpdateFinished("a"), UpdateFinished("b")])
+    assert core.next_wakeup_s() == inf
 
 
 def test_the_same_range_asked_for_twice_is_done_once():

@@ -184,3 +184,15 @@ def test_what_ends_before_the_next_batch_stays_on_the_track_that_its_partition_g
     core = make_warehouse_scheduler(specs, tracks=2, settings=settings, start_s=0.0)
     begun = core.handle(100.0, [TrackReserved(1, 800.0), FileArrived("long", 100.0, "l0")])
     assert _told(begun) == [("long", 1)]
+
+
+def test_a_reload_that_lets_a_batch_pass_asks_for_its_moment_where_that_is_put_off() -> None:
+    scheduler = _updated()
+    assert scheduler.handle(300.0, [RefreshRequested("quick", full=True)]) == []
+    assert scheduler.next_wakeup_s() == float("inf")
+    assert scheduler.handle(990.0, [TrackReserved(0, 1500.0)]) == []  # no batch at 1000
+    moment_s = scheduler.next_wakeup_s()
+    assert moment_s == pytest.approx(1000.0)
+    assert not scheduler.wants(1000.0, [])
+    assert _told(scheduler.handle(moment_s, [])) == [("quick", 0)]
+    assert scheduler.next_wakeup_s() == float("inf")

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from freshline.core.errors import PlatformError, UserError
+from freshline.core.scheduler import Scheduler
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
@@ -469,3 +470,22 @@ def replayed_as_recorded(shop) -> bool:
         return replay(journal).mismatches == ()
     finally:
         journal.close()
+
+
+def test_the_core_is_handed_nothing_that_is_not_recorded(shop, monkeypatch):
+    """The loop looks five times a second: a run of such looks could not be told again."""
+    handed = []
+    handle = Scheduler.handle
+
+    def noted(core, now_s, events):
+        handed.append(now_s)
+        return handle(core, now_s, events)
+
+    monkeypatch.setattr(Scheduler, "handle", noted)
+    shop.file("orders", 1, [1])
+    with LiveRun(shop):
+        eventually(lambda: shop.executor.numbers("orders") == [1])
+        time.sleep(0.7)
+    recorded = [row["now_s"] for row in shop.journal_rows("SELECT now_s FROM instants ORDER BY id")]
+    assert handed
+    assert recorded == handed

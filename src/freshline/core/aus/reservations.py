@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappush
+from math import inf, nextafter
 
 from freshline.core.aus.supply import ReportDemand
 from freshline.core.commands import StartUpdate
@@ -26,11 +27,14 @@ class Reservations:
     Attributes:
         from_s: The reserved tracks, and from when they are.
         reports: What the reports take of their track in the long run.
+        wakeup_s: When a table that is computed anew has let its batch pass, and may start though
+            nothing happens: the batch was put off.
     """
 
     def __init__(self) -> None:
         self.from_s: dict[int, float] = {}
         self.reports: tuple[ReportDemand, ...] = ()
+        self.wakeup_s = inf
         # By order of a table that waits to be computed anew: its number, and which batch passes.
         self._until: dict[int, tuple[int, float]] = {}
 
@@ -60,6 +64,7 @@ class Reservations:
     ) -> list[StartUpdate]:
         """Start on hidden tracks what ends in time, best first; the others are free again."""
         commands = []
+        self.wakeup_s = inf
         for track in hidden:
             for table in waiting() if self.from_s[track] > now_s else ():
                 if self._fits(table, now_s, self.from_s[track]):
@@ -80,4 +85,6 @@ class Reservations:
         if number != table.number:
             until_s = from_s
         self._until[table.order] = (table.number, until_s)
+        if now_s <= until_s < from_s:
+            self.wakeup_s = min(self.wakeup_s, nextafter(until_s, inf))
         return now_s > until_s

@@ -64,7 +64,8 @@ class Background:
     same rows.
 
     Attributes:
-        wakeup_s: When its share allows the next one that waits; infinite where none waits.
+        wakeup_s: When its share allows the next one that waits, or something else becomes late,
+            which changes who pays; infinite where neither matters.
 
     Args:
         tables: All tables.
@@ -209,13 +210,22 @@ class Background:
                 return commands
             wait_s = self.share.wait_s(self.expected_s(work))
             if wait_s > 0.0:
-                # Rounding must not make it wake up a hair too early, again and again.
-                # In seconds since 1970 a nanosecond is less than the last digit.
-                wakeup_s = now_s + wait_s
-                self.wakeup_s = max(wakeup_s + TIME_EPSILON_S, nextafter(wakeup_s, inf))
+                self.wakeup_s = _just_after(now_s + wait_s)
                 return commands
             self._started(work)
             commands.append(self._command(work, heappop(free), now_s))
+
+    def await_lateness(self, now_s: float) -> None:
+        """Wake up when the first of the others becomes late, at the end of an instant.
+
+        Nothing else happens then, and from then on background work is paid for otherwise.
+        """
+        if self.active and not self.share.others_late:
+            dates_s = [late_from_s(table) for table in self._tables]
+            late_s = min(
+                [_just_after(date_s) for date_s in dates_s if date_s >= now_s], default=inf
+            )
+            self.wakeup_s = min(self.wakeup_s, late_s)
 
     def _started(self, work: Work) -> None:
         self.share.started(work.table.name, self.expected_s(work))
@@ -297,23 +307,36 @@ def taken_from_gap(table: Table) -> list[PendingFile]:
     return taken
 
 
-def is_late(table: Table, now_s: float) -> bool:
-    """Whether work of ``table`` that is no background waits or runs beyond its deadline.
+def late_from_s(table: Table) -> float:
+    """After which moment work of ``table`` that is no background is late; infinite: there is none.
 
     The deadline of pending work is its release plus the table's period (Golab et al. 3.1);
     what people asked for is late at once.
     """
     running = table.running
     if running is not None:
-        return not running.background and running.command.release_s + table.period_s < now_s
+        return inf if running.background else running.command.release_s + table.period_s
     if table.asked:
-        return True
-    return table.key is not None and table.release_s + table.period_s < now_s
+        return -inf
+    return inf if table.key is None else table.release_s + table.period_s
+
+
+def is_late(table: Table, now_s: float) -> bool:
+    """Whether work of ``table`` that is no background waits or runs beyond its deadline."""
+    return late_from_s(table) < now_s
 
 
 def any_late(tables: Iterable[Table], now_s: float) -> bool:
     """Whether anything is."""
     return any(is_late(table, now_s) for table in tables)
+
+
+def _just_after(moment_s: float) -> float:
+    """A moment after another one, whatever is rounded: nobody wakes up too early again and again.
+
+    In seconds since 1970 a nanosecond is less than the last digit.
+    """
+    return max(moment_s + TIME_EPSILON_S, nextafter(moment_s, inf))
 
 
 def _has_read_all(table: Table) -> bool:

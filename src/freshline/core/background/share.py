@@ -88,6 +88,11 @@ class BackgroundShare:
         """To which moment time has passed."""
         return self._now_s
 
+    @property
+    def others_late(self) -> bool:
+        """Whether anything else is late, as ``see`` said last."""
+        return self._others_late
+
     def advance(self, now_s: float) -> None:
         """Time has passed to ``now_s``, and until now all was as ``see`` said last."""
         passed_s = now_s - self._now_s

@@ -45,6 +45,8 @@ class Lookahead(Policy):
     _dates: list[tuple[float, int]] = field(default_factory=list, init=False)
     _dated: list[bool] = field(default_factory=list, init=False)
     _passes: list[int] = field(default_factory=list, init=False)
+    # Places of what was chosen last and of the best, which it is to pass.
+    _passing: tuple[int, int] = field(default=(-1, -1), init=False)
 
     def prepare(self, view: View) -> None:
         self._dates = []
@@ -71,8 +73,13 @@ class Lookahead(Policy):
 
     def started(self, table: Table, now_s: float) -> None:
         self._passes[table.order] = 0
+        instead, best = self._passing
+        if table.order == instead:  # with a partition, what was chosen may have no track
+            self._passes[best] += 1
+        self._passing = -1, -1
 
     def choose(self, view: View) -> Table | None:
+        self._passing = -1, -1
         best = view.first()
         if best is None:
             return None
@@ -81,7 +88,7 @@ class Lookahead(Policy):
         instead = self._instead(best, view)
         if instead is None:
             return best
-        self._passes[best.order] += 1
+        self._passing = instead.order, best.order
         return instead
 
     def _instead(self, best: Table, view: View) -> Table | None:

@@ -161,6 +161,7 @@ class Whittle(Policy):
         return self._merges and not held_back and 1 < len(tables) <= _FEW_TABLES
 
     def choose(self, view: View) -> Table | None:
+        self._instead = -1, ""  # what was chosen before may have had no track
         best = view.first()
         span_s = self._span_s
         if best is None or span_s <= 0.0 or self._unsteady > _STEADY:
