@@ -194,3 +194,18 @@ def test_a_run_that_this_core_would_not_have_made_is_refused(run):
         UserError, match="run 1 of the journal is not what this version of freshline would"
     ):
         history_of(changed, {})
+
+
+def test_upkeep_is_played_under_other_settings_and_takes_what_it_took():
+    happenings = [*files("orders"), (1035.0, UpkeepOffered("orders", "compact", 4, 15.0))]
+    happenings.sort(key=lambda each: each[0])
+    run = recorded([ORDERS], happenings, seconds=lambda _, number: 20.0 if number == 5 else 2.0)
+    same = compared(run, Variations())
+    assert same.played[0].tables == same.happened.tables
+    found = compared(run, Variations(objectives=("cost",), targets={"orders": (60.0, False)}))
+    (lazy,) = found.played
+    assert found.happened.executor_s == 20.0 + 2.0 * 7
+    # Fewer updates by then: the offer is of the table as it is there.
+    assert lazy.tables["orders"].updates < 4
+    assert lazy.executor_s > 20.0
+    assert (lazy.recorded, lazy.modelled) == (2, 1)  # the compaction, and the first of two updates

@@ -21,7 +21,9 @@ from freshline.core.recorded import RecordedRun
 from freshline.sim.accounts import Accounts
 
 Form = tuple[str, float, float, bool, tuple[str, ...], tuple[float, float] | None, str]
-"""Table, from, to, full, files, backfill, upkeep: updates of one form load the same data."""
+"""Table, from, to, full, files, backfill, upkeep: updates of one form load the same data.
+
+Of upkeep, which loads none: what it was to take, twice. It is the same work at other versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,8 @@ class Durations:
 
     def _modelled_s(self, command: StartUpdate, amount_s: float) -> float:
         self.modelled += 1
+        if command.upkeep:
+            return command.expected_s
         cost = self._costs.get(command.table)
         if cost is None:
             self.unknown.add(command.table)
@@ -189,6 +193,9 @@ class Durations:
 
 
 def _form(command: StartUpdate) -> Form:
+    if command.upkeep:
+        took_s = command.expected_s
+        return command.table, took_s, took_s, False, (), None, command.upkeep
     return (
         command.table,
         command.from_s,

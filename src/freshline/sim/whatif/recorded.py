@@ -21,6 +21,7 @@ from freshline.core.events import (
     TablePrioritised,
     TrackReserved,
     UpdateFinished,
+    UpkeepOffered,
 )
 from freshline.core.model import TableSpec
 from freshline.core.recorded import RecordedRun
@@ -146,7 +147,12 @@ class _Player:
             while self._next < len(self._outside) and self._outside[self._next][0] <= now_s:
                 events += self._outside[self._next][1]
                 self._next += 1
-            commands = core.handle(now_s, events)
+            offers = [event for event in events if isinstance(event, UpkeepOffered)]
+            commands = core.handle(
+                now_s, [event for event in events if not isinstance(event, UpkeepOffered)]
+            )
+            if offers:  # as in the run: of what the tables are after all else of the instant
+                commands += core.handle(now_s, [self._of_now(offer) for offer in offers])
             self._accounts.instant(now_s, finished)
             if now_s < end_s:
                 for command in commands:
@@ -165,6 +171,10 @@ class _Player:
         assert running is not None, "it was started at this instant"
         finish_s, told_s = self._durations.end(command, running.amount_s, now_s)
         heappush(self._running, (finish_s, command.track, command, now_s, told_s))
+
+    def _of_now(self, offer: UpkeepOffered) -> UpkeepOffered:
+        """The same for the table as it is here, which may have had more updates, or fewer."""
+        return replace(offer, number=self._core.table(offer.table).number)
 
     def _end(self, command: StartUpdate, seconds: float) -> UpdateFinished:
         name = command.table
