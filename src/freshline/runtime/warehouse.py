@@ -314,8 +314,9 @@ class Warehouse:
             messages = self._messages()
             self._lease.check()
             outcomes = [content for kind, content in messages if kind == "ended"]
+            last = self._stopping.asked or any(kind == "stop" for kind, _ in messages)
             for outcome in sorted(outcomes, key=lambda outcome: outcome.command.track):
-                ended += self._ended(outcome)
+                ended += self._ended(outcome, last=last)
             for kind, content in messages:
                 events += self._on_message(kind, content)
             if not self._stopping.asked:
@@ -450,8 +451,8 @@ class Warehouse:
         failpoint("files.after_journal")
         return events
 
-    def _ended(self, outcome: Outcome) -> list[Event]:
-        """An update ended: journal first, then the event."""
+    def _ended(self, outcome: Outcome, *, last: bool = False) -> list[Event]:
+        """An update ended: journal first, then the event, unless the core hears no more."""
         outcome = self._supervision.ended(outcome)
         table = outcome.command.table
         self._running.discard(table)
@@ -468,7 +469,7 @@ class Warehouse:
             self._journal.flush()
             self._reports.committed()
             failpoint("update.after_journal")
-            if self._stopping.asked and event.version is not None:
+            if last and event.version is not None:
                 parents = json.dumps(dict(result.parents))
                 to_s = command.to_s if event.to_s is None else event.to_s
                 self._ledger.table_restored(table, command.number, result.version, to_s, parents)

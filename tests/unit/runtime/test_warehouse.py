@@ -19,7 +19,7 @@ from freshline.runtime.options import RunOptions
 from freshline.runtime.requests.backfills import argument_of, check_backfill, note_backfill
 from freshline.runtime.requests.handler import carry_out_offline
 from freshline.runtime.status.replay import replay
-from tests.support.shop import LiveRun, eventually, made_shop
+from tests.support.shop import PATIENCE_S, LiveRun, eventually, made_shop
 
 TABLES = {"orders": (), "parts": (), "joined": ("orders", "parts"), "total": ("joined",)}
 
@@ -489,3 +489,41 @@ def test_the_core_is_handed_nothing_that_is_not_recorded(shop, monkeypatch):
     recorded = [row["now_s"] for row in shop.journal_rows("SELECT now_s FROM instants ORDER BY id")]
     assert handed
     assert recorded == handed
+
+
+def test_an_update_that_ends_in_the_round_of_the_stop_is_in_the_journal_once(tmp_path, monkeypatch):
+    shop = made_shop(tmp_path, {"a": ()})
+    shop.file("a", 1, [1])
+    armed, go = threading.Event(), threading.Event()
+    asked: list[bool] = []
+    carry_out = shop.executor.run
+
+    def run(request):
+        result = carry_out(request)
+        armed.set()
+        assert go.wait(PATIENCE_S)
+        return result
+
+    def clock():
+        # Called by the loop alone: what comes in meanwhile is taken in in one round.
+        if armed.is_set() and not asked:
+            asked.append(True)
+            go.set()
+            time.sleep(0.5)
+            warehouse.stop()
+        return time.time()
+
+    monkeypatch.setattr(shop.executor, "run", run)
+    shop.clock = clock
+    warehouse = shop.warehouse()
+    warehouse.run()
+    assert shop.executor.numbers("a") == [1]
+    (row,) = shop.journal_rows("SELECT number, version FROM tables WHERE name='a'")
+    assert row == {"number": 1, "version": 0}
+    monkeypatch.setattr(shop.executor, "run", carry_out)
+    shop.clock = time.time
+    assert shop.run_until_idle() == 0
+    (count,) = shop.journal_rows(
+        "SELECT sum(updates) AS n FROM strategies WHERE table_name='a' AND strategy='append'"
+    )
+    assert count == {"n": 1}
