@@ -169,7 +169,12 @@ def _compare(project: Project, journal: Journal, setting: Mapping[str, Any]) -> 
 def _recorded(values: Mapping[str, Any], rows: Mapping[str, Any]) -> TableSpec:
     spec = TableSpec(**{**values, "sources": tuple(values["sources"])})
     row = rows.get(spec.name)
-    if row is None or not row["updates"] or row["alpha_s"] is None:
+    if row is None:
+        return spec
+    if not spec.sources and row["period_s"]:
+        # Of a feed without a declared period, the run began with a guess.
+        spec = replace(spec, period_s=row["period_s"])
+    if not row["updates"] or row["alpha_s"] is None:
         return spec
     return replace(spec, alpha_s=row["alpha_s"], beta=row["beta"] or 0.0)
 

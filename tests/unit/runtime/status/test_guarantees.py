@@ -68,7 +68,7 @@ def _done(core, ledger, command, seconds, now_s):
     return core.handle(now_s, [UpdateFinished(command.table, command.number, seconds)])
 
 
-def with_periods(project: Project, **periods: float) -> Project:
+def with_periods(project: Project, **periods: float | None) -> Project:
     """The same with the periods of some feeds changed."""
     feeds = {
         name: dataclasses.replace(
@@ -188,6 +188,28 @@ def test_a_shorter_period_that_breaks_anothers_bound_is_refused_naming_both(tmp_
         "table b, as the project has it now, would break the target_lag of table a: 40 s asked"
         " for, 34 s promised today, then nothing could be promised"
     )
+
+
+def learned(root, lag_s: float, period_s: float) -> Project:
+    """After a run that began with the guess of 60 s for a's feed, and has learned its period."""
+    project = made_project(root, {"a": ()}, SchedulerSettings(tracks=1), lags={"a": lag_s})
+    project = ran(with_periods(project, a=None), {"a": [2.0] * 30})
+    journal = Journal(journal_path(project), create=False)
+    journal.write("UPDATE tables SET period_s=? WHERE name='a'", (period_s,))
+    journal.close()
+    return project
+
+
+def test_what_runs_is_judged_with_the_periods_that_it_learned(tmp_path):
+    assert check_against_running(learned(tmp_path, 1000.0, 600.0)) == []
+
+
+def test_a_change_that_breaks_a_bound_of_a_learned_period_is_refused(tmp_path):
+    learned(tmp_path, 60.0, 5.0)  # 17 s are promised today; with the first guess it were 182 s
+    more = made_project(tmp_path, {"a": (), "b": ()}, SchedulerSettings(tracks=1), lags={"a": 60.0})
+    with pytest.raises(UserError) as error:
+        check_against_running(with_periods(more, a=None, b=2.1))  # 2/5 + 2/2.1 of one track
+    assert error.value.code == "breaks-target"
 
 
 def test_a_new_table_is_taken_to_cost_what_its_kind_does(tmp_path):
