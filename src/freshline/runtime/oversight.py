@@ -90,6 +90,11 @@ class Oversight:
             if health.out_since_s is not None:
                 for reader in self._readers[name]:
                     self._bounds.feed_out(reader, now_s)
+        for table in scheduler.tables:
+            seen = self._feed_of.get(table.name)
+            # A view over no table of the project, too: it is computed once, and never due.
+            if table.is_base and (seen is None or seen.period_s is None):
+                self._bounds.unwatched(table.name)
 
     # ---- what happens ----
 
@@ -203,6 +208,8 @@ class Oversight:
                 if event.table in readers and name in self._feeds:
                     self._feeds[name].period_s = event.period_s
                     self._feed_changed(name)
+                    if self._feeds[name].out_since_s is None:
+                        self._bounds.feed_back(event.table)
 
     def _promise(self) -> None:
         """Take over the bounds when the policy has computed them anew."""

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from freshline.core.assembly import SchedulerSettings
-from freshline.core.events import Event, FileArrived, UpdateFinished
+from freshline.core.errors import Place
+from freshline.core.events import Event, FileArrived, PeriodLearned, TablePaused, UpdateFinished
+from freshline.core.oversight.bounds import Reason
+from freshline.project.model import TableDef
 from freshline.render.watched import feed_record, misfit_record, watched_record, watched_remarks
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
@@ -43,6 +46,7 @@ class Run:
         self.oversight.listen(0.0)
         self.ends: list[tuple[float, str]] = []
         self.notices: list[str] = []
+        self.told: list[tuple[float, Event]] = []
         self.now = 0.0
         self.versions: dict[str, int] = {}
 
@@ -51,6 +55,7 @@ class Run:
         due = sorted((at, name, stamp) for name, pairs in files.items() for at, stamp in pairs)
         while True:
             times = [item[0] for item in self.ends] + [item[0] for item in due[:1]]
+            times += [at for at, _ in self.told[:1]]
             now = min([*times, self.core.next_wakeup_s(), self.now + 1.0])
             if now > until:
                 return
@@ -64,6 +69,8 @@ class Run:
                 _, name, stamp = due.pop(0)
                 self.notices += self.oversight.files(f"{name}_feed", now, [stamp])
                 events.append(FileArrived(name, stamp, f"{name}{stamp}"))
+            while self.told and self.told[0][0] <= now:
+                events.append(self.told.pop(0)[1])
             commands = self.core.handle(now, events)
             took = seconds if isinstance(seconds, dict) else {}
             for command in commands:
@@ -247,3 +254,50 @@ def test_whoever_looks_at_once_sees_nothing_of_a_former_run(tmp_path):
     journal.flush()
     assert read_watched(journal) == {}
     journal.close()
+
+
+def changed(run: Run, **changes: Any) -> Run:
+    """The same run of a changed project, from its begin."""
+    run.project = dataclasses.replace(run.project, **changes)
+    run.core = scheduler_for(run.project, specs_for(run.project, run.journal), 0.0)
+    run.oversight = Oversight(run.project, run.journal, run.core, 0.0)
+    run.oversight.listen(0.0)
+    return run
+
+
+def broken(run: Run) -> dict[str, Any]:
+    return {name: item.violations for name, item in run.watched().items() if item.violations}
+
+
+@pytest.mark.parametrize("kind", ["files", "kafka", "push", "delta"])
+def test_a_feed_that_is_silent_breaks_no_bound_whatever_its_kind(tmp_path, kind):
+    run = Run(tmp_path, "aus")
+    feeds = {name: dataclasses.replace(feed, kind=kind) for name, feed in run.project.feeds.items()}
+    run = changed(run, feeds=feeds)
+    run.play({"a": regular(101), "b": regular(300)}, 290.0)
+    assert broken(run) == {}
+
+
+def test_a_view_over_no_table_of_the_project_is_computed_once_and_breaks_no_bound(tmp_path):
+    run = Run(tmp_path, "aus")
+    here = Place("tables.sql", 1)
+    lone = TableDef("lone", "derived", "SELECT 1 AS n", here, here)
+    run = changed(run, tables=(*run.project.tables, lone))
+    # As it is told of: when the run starts, and never again.
+    run.play({"lone": [(10.0, 10.0)], "a": regular(400), "b": regular(400)}, 390.0)
+    assert broken(run) == {}
+
+
+def test_a_table_whose_feeds_period_nobody_knows_breaks_no_bound_until_it_is_learned(tmp_path):
+    run = Run(tmp_path, "aus")
+    feed = run.project.feeds["a_feed"]
+    feeds = {**run.project.feeds, "a_feed": dataclasses.replace(feed, period_s=None)}
+    run = changed(run, feeds=feeds)  # the core takes 60 s for it
+    run.play({"a": [(10.0, 10.0)], "b": regular(400)}, 390.0)
+    assert broken(run) == {}
+    run.told = [(400.0, PeriodLearned("a", 10.0)), (450.5, TablePaused("a"))]
+    run.play({"a": regular(451, 400)}, 450.0)
+    assert broken(run) == {}
+    # From then on it is watched: paused while its feed goes on, it becomes too stale.
+    run.play({"a": regular(701, 460)}, 700.0)
+    assert broken(run) == {"a": {Reason.FAULT.value: 1}, "v": {Reason.FAULT.value: 1}}

@@ -8,7 +8,8 @@ late or stale, with that reason.
 
 Staleness is bounded from the first moment at which a table is fresh, and while the feeds of
 all its ancestors are healthy (Theorems 2 and 3): an outage takes the bound away until the
-table is fresh again, and is no violation of it.
+table is fresh again, and is no violation of it. Where nobody sees whether a feed is healthy (its
+period is not known, or there is no feed), nothing is bounded behind it.
 """
 
 from __future__ import annotations
@@ -162,6 +163,10 @@ class BoundsKept:
             watched.since_fresh = False
             watched.is_stale = False
         self._causes.append(_Cause(now_s, table, Reason.FAULT, f"the feed of {table} was out"))
+
+    def unwatched(self, table: str) -> None:
+        """Nobody sees when a base table's data is due: nothing bounds staleness behind it."""
+        self._unhealthy.add(table)
 
     def feed_back(self, table: str) -> None:
         """It brings files again; what is behind it is bounded again once it is fresh."""
