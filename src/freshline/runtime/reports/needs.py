@@ -1,7 +1,8 @@
 """How much the project's reports use of the track that they share with the updates.
 
 Of a view's window: the fullest of the last ones that are over, cut into batches by the learned
-costs as ``freshline report plan`` cuts it, the planner's margin included. An ad hoc report counts
+costs as ``freshline report plan`` cuts it, the planner's margin included, by the nearest deadline
+that one of them had. An ad hoc report counts
 once, with what is left of it.
 """
 
@@ -43,7 +44,7 @@ class ReportNeed:
     Attributes:
         name: Of the view, or of an ad hoc report.
         window_s: Length of its windows; None: it is made once.
-        delay_s: From a window's end to its deadline.
+        delay_s: From a window's end to its deadline; the least of the last windows.
         rows: Of the streams' updates in the window counted with.
         demand: What it takes of the track; None: unknown, because of ``unknown``.
         feasible: Some plan of it alone meets the deadline; None: unknown.
@@ -117,9 +118,16 @@ def _of_view(project: Project, journal: Journal, view: TableDef, now_s: float) -
         return _unmeasured(project, view, now_s)
     wanted, over = _fullest(project, journal, view, now_s)
     ahead_s = wanted.end_s if over else now_s
-    return _planned(
+    # By cron, one window's deadline is nearer than another's: the nearest is to be met, and
+    # updates lose as much as by the farthest, behind which windows pile up.
+    delays_s = [each.deadline_s - each.end_s for each in _last_windows(project, view, now_s)]
+    wanted = replace(wanted, deadline_s=wanted.end_s + min(delays_s))
+    need = _planned(
         project, journal, view, wanted, (ahead_s, wanted.start_s), once=False, closed=over
     )
+    if need.demand is None:
+        return need
+    return replace(need, demand=replace(need.demand, delay_s=max(delays_s)))
 
 
 def _ad_hoc(project: Project, journal: Journal, status: ReportStatus, now_s: float) -> ReportNeed:
@@ -184,14 +192,21 @@ def _fullest(
         The window, and whether it is over.
     """
     streams = stream_names(project, view)
-    window = found = window_of(project, view, now_s)
+    found, *over = _last_windows(project, view, now_s)
     most = 0
-    for _ in range(WINDOWS_SEEN):
-        window = window_of(project, view, window.start_s - 1.0)
+    for window in over:
         rows = sum(each.rows for each in arrivals(journal, streams, window.start_s, window.end_s))
         if rows > most:
             found, most = window, rows
     return found, most > 0
+
+
+def _last_windows(project: Project, view: TableDef, now_s: float) -> list[WantedReport]:
+    """The window of now, and the last that are over, newest first."""
+    windows = [window_of(project, view, now_s)]
+    for _ in range(WINDOWS_SEEN):
+        windows.append(window_of(project, view, windows[-1].start_s - 1.0))
+    return windows
 
 
 def _unmeasured(project: Project, view: TableDef, now_s: float) -> ReportNeed:

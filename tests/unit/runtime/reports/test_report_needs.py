@@ -123,6 +123,26 @@ def test_the_fullest_of_the_last_windows_counts(tmp_path):
     assert need.rows == 900  # the 1,800 are nine windows back
 
 
+def test_of_deadlines_by_cron_the_nearest_is_to_be_met_and_the_farthest_counts_in_the_loss(
+    tmp_path,
+):
+    # Hours that end at 10:00 ... 16:00; deadlines at 12:30 and 18:30. The fullest ends at 12:00.
+    (need,) = report_needs(recorded(tmp_path, "30 */6 * * *", hours=(60, 60, 1800, 60, 60, 60, 60)))
+    assert (need.rows, need.delay_s) == (1800, 0.5 * HOUR_S)
+    assert need.demand is not None
+    assert need.demand.delay_s == 5.5 * HOUR_S  # of the hour that ends at 13:00
+
+
+def test_a_full_window_with_a_far_deadline_is_planned_by_the_nearest_one(tmp_path):
+    # As above, but the fullest ends at 13:00: its own deadline is 5.5 hours away.
+    hours = (60, 60, 60, 60000, 60, 60, 60)
+    (need,) = report_needs(recorded(tmp_path, "30 */6 * * *", hours=hours))
+    assert (need.rows, need.delay_s) == (60000, 0.5 * HOUR_S)
+    assert need.feasible is False
+    assert need.earliest_s is not None
+    assert 0.5 * HOUR_S < need.earliest_s < 5.5 * HOUR_S
+
+
 def test_what_was_never_measured_or_brought_nothing_is_unknown(tmp_path):
     project = recorded(tmp_path / "a", known=False)
     assert report_needs(project) == (ReportNeed("sales", HOUR_S, 120.0, unknown="never measured"),)
