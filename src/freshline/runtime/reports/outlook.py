@@ -96,6 +96,8 @@ class Outlook:
     def plan(self, now_s: float) -> Plan | Infeasible:
         """The fewest batches from now on that meet the deadline, with the margin."""
         report = self.report
+        # The final combines the partials of batches made before, too, whatever is planned now.
+        before_s = report.final.per_batch_s * report.batches_before
         window = Window(
             report.start_s,
             max(report.end_s, now_s),
@@ -105,7 +107,7 @@ class Outlook:
             replace(
                 report.final,
                 per_batch_s=MARGIN * report.final.per_batch_s,
-                overhead_s=MARGIN * report.final.overhead_s,
+                overhead_s=MARGIN * (report.final.overhead_s + before_s),
             ),
         )
         return plan_window(window)

@@ -17,12 +17,17 @@ from freshline.cli.commands.validate import utilisation_lines
 from freshline.core.aus.supply import ReportDemand, RestrictedSupply
 from freshline.project.model import Project
 from freshline.render.output import console
+from freshline.reports.costs import FinalCost
+from freshline.reports.planning.model import Plan
 from freshline.runtime.journal.paths import journal_path
+from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.needs import ReportNeed, report_needs
+from freshline.runtime.reports.outlook import outlook
 from freshline.runtime.reports.requests import argument_of, submit, withdraw_offline
 from freshline.runtime.reports.store import WantedReport
 from freshline.runtime.reports.together import crowded_reports
+from freshline.runtime.reports.windows import window_of
 from freshline.runtime.status.guarantees import project_guarantees
 from tests.support.report_play import HOUR_S, START_S, report_project
 
@@ -141,6 +146,24 @@ def test_a_full_window_with_a_far_deadline_is_planned_by_the_nearest_one(tmp_pat
     assert need.feasible is False
     assert need.earliest_s is not None
     assert 0.5 * HOUR_S < need.earliest_s < 5.5 * HOUR_S
+
+
+def test_the_final_of_a_plan_combines_the_batches_made_before(tmp_path):
+    project = recorded(tmp_path)
+    (view,) = project.reports
+    with journal_read(project) as journal:
+        assert journal is not None
+        wanted = window_of(project, view, START_S - 1.0)
+        costs = []
+        for batches in (0, 3):
+            ahead = outlook(project, journal, view, wanted, START_S, batches=batches, closed=True)
+            final = FinalCost(2.0, 5.0, of_one=True)
+            plan = replace(ahead, report=replace(ahead.report, final=final)).plan(START_S)
+            assert isinstance(plan, Plan)
+            costs.append((plan.cost_s, plan.final_cost_s))
+    (cost_s, final_s), (cost_after_s, final_after_s) = costs
+    assert cost_after_s - cost_s == near(MARGIN * 2.0 * 3)
+    assert final_after_s - final_s == near(MARGIN * 2.0 * 3)
 
 
 def test_what_was_never_measured_or_brought_nothing_is_unknown(tmp_path):
