@@ -1,7 +1,8 @@
 """The running warehouse: the wall-clock driver around the scheduling core.
 
 One thread owns everything here. Other threads (feeds, tracks, Spark's start) only put
-messages into its inbox. A round of the loop is one instant of the core:
+messages into its inbox. A round of the loop in which something happened, or a date that the core
+named has come, is one instant of the core:
 
     messages and requests  ->  events  ->  core  ->  journal  ->  updates to their tracks
 
