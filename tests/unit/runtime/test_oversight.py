@@ -247,15 +247,6 @@ def test_a_partition_that_costs_have_outgrown_is_told_and_so_is_its_end(tmp_path
     assert (run.remarks(), run.misfit()) == ([], None)
 
 
-def test_whoever_looks_at_once_sees_nothing_of_a_former_run(tmp_path):
-    journal = Journal(tmp_path / "journal.db", create=True)
-    journal.put("watched", {"name": "a"}, violations='{"backlog": 3}', bounds='{"staleness": 1.0}')
-    Ledger(journal).begin_run(1, 5.0, {})
-    journal.flush()
-    assert read_watched(journal) == {}
-    journal.close()
-
-
 def changed(run: Run, **changes: Any) -> Run:
     """The same run of a changed project, from its begin."""
     run.project = dataclasses.replace(run.project, **changes)
@@ -301,3 +292,12 @@ def test_a_table_whose_feeds_period_nobody_knows_breaks_no_bound_until_it_is_lea
     # From then on it is watched: paused while its feed goes on, it becomes too stale.
     run.play({"a": regular(701, 460)}, 700.0)
     assert broken(run) == {"a": {Reason.FAULT.value: 1}, "v": {Reason.FAULT.value: 1}}
+
+
+def test_whoever_looks_at_once_sees_nothing_of_a_former_run(tmp_path):
+    journal = Journal(tmp_path / "journal.db", create=True)
+    journal.put("watched", {"name": "a"}, violations='{"backlog": 3}', bounds='{"staleness": 1.0}')
+    Ledger(journal).begin_run(1, 5.0, {})
+    journal.flush()
+    assert read_watched(journal) == {}
+    journal.close()
