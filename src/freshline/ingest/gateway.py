@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from freshline.core.errors import UserError
 from freshline.ingest.engine.engine import Engine
+from freshline.ingest.engine.metrics import Metrics
 from freshline.ingest.engine.settings import EngineSettings, FeedSpec
 from freshline.ingest.exposition import metrics_record
 from freshline.ingest.http.app import GatewayApp
@@ -80,7 +81,9 @@ def land_what_was_pushed(project: Project, timeout_s: float) -> dict[str, int]:
     engine.start()
     try:
         engine.drain(timeout_s)
-        left = {name: each.backlog_records for name, each in engine.metrics().feeds.items()}
+        metrics = engine.metrics()
+        write_state(project.ingest.folder, _state(metrics, {}, None, time.time()))
+        left = {name: each.backlog_records for name, each in metrics.feeds.items()}
         return {name: records for name, records in left.items() if records}
     finally:
         engine.close()
@@ -224,11 +227,12 @@ class Gateway:
     def _write_state(self, url: str | None) -> tuple[str, ...]:
         metrics = self._engine.metrics()
         refused = dict(self.app.refused) if self.app is not None else {}
-        record: dict[str, Any] = {
-            "url": url,
-            "pid": os.getpid(),
-            "at": self._clock(),
-            **metrics_record(metrics, refused),
-        }
-        write_state(self._settings.folder, record)
+        write_state(self._settings.folder, _state(metrics, refused, url, self._clock()))
         return metrics.messages
+
+
+def _state(
+    metrics: Metrics, refused: Mapping[tuple[str, str], int], url: str | None, now_s: float
+) -> dict[str, Any]:
+    """What ``status`` reads of a gateway; without ``url`` none listens."""
+    return {"url": url, "pid": os.getpid(), "at": now_s, **metrics_record(metrics, refused)}

@@ -35,10 +35,15 @@ def place(s3, request) -> str:
     return f"s3a://lake/{request.node.name}/_freshline/landed/clicks"
 
 
-def host(folder: Path, place: str, **changes) -> Engine:
-    """The engine of a host with a disk of its own, started."""
+def engine_of(folder: Path, place: str, **changes) -> Engine:
+    """The engine of a host with a disk of its own, not started."""
     spec = FeedSpec("clicks", SCHEMA, folder / "landed" / "clicks", store=place)
-    made = Engine(folder, {"clicks": spec}, small(**changes))
+    return Engine(folder, {"clicks": spec}, small(**changes))
+
+
+def host(folder: Path, place: str, **changes) -> Engine:
+    """The same, started; the test takes its steps."""
+    made = engine_of(folder, place, **changes)
     made.start(threads=False)
     return made
 
@@ -123,6 +128,66 @@ def test_an_end_around_the_store_leaves_a_file_that_the_next_start_shows_once(
     again.close()
 
 
+def away(_: StoreLanding) -> None:
+    raise OSError("away")
+
+
+@pytest.fixture
+def left_hidden(tmp_path, place):
+    """The folder of a host that died between the ledger and the store, with two records."""
+    engine = host(tmp_path, place)
+    push(engine, "a", 0, records=2)
+    with armed("ingest.put.before=eio"):
+        engine.roll()
+        engine.commit_waiting()
+        engine.land_once()
+    engine.close()
+    assert len(hidden(tmp_path)) == 1
+    assert stored(place) == []
+    return tmp_path
+
+
+def test_a_start_that_only_lands_puts_what_a_death_left_hidden_into_the_store(left_hidden, place):
+    again = engine_of(left_hidden, place)
+    again.start()
+    landed = again.drain(30.0)
+    again.close()
+    assert landed
+    assert stored(place) == [("a", 0, 0), ("a", 0, 1)]
+    assert hidden(left_hidden) == []
+
+
+def test_what_a_death_left_hidden_is_not_landed_until_the_store_has_it(
+    left_hidden, place, monkeypatch
+):
+    again = host(left_hidden, place)
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreLanding, "_reached", away)
+        land(again)
+        waits = again.metrics().feeds["clicks"]
+        assert not again.drain(0.1)
+    assert (waits.backlog_requests, waits.backlog_records) == (1, 2)
+    assert waits.backlog_bytes > 0
+    assert waits.backlog_age_s > 0
+    land(again)
+    assert again.drain(1.0)
+    shown = again.metrics().feeds["clicks"]
+    assert (shown.backlog_requests, shown.backlog_records, shown.backlog_age_s) == (0, 0, 0)
+    again.close()
+
+
+def test_what_waits_hidden_is_counted_with_what_waits_in_the_log(left_hidden, place, monkeypatch):
+    monkeypatch.setattr(StoreLanding, "_reached", away)
+    again = host(left_hidden, place)
+    before = again.metrics().feeds["clicks"]
+    push(again, "b", 0, records=3)
+    both = again.metrics().feeds["clicks"]
+    again.close()
+    assert (both.backlog_requests, both.backlog_records) == (2, 5)
+    assert both.backlog_bytes > before.backlog_bytes
+    assert both.backlog_age_s >= before.backlog_age_s  # that of the oldest
+
+
 def objects(s3: S3Server, place: str) -> dict[str, object]:
     prefix = place.removeprefix("s3a://lake/")
     found = s3.client().list_objects_v2(Bucket="lake", Prefix=prefix)
@@ -133,7 +198,7 @@ def test_a_store_that_takes_nothing_leaves_records_in_the_log(tmp_path, place, m
     engine = host(tmp_path, place)
     push(engine, "a", 0)
     with monkeypatch.context() as patch:
-        patch.setattr(StoreLanding, "_reached", lambda _: (_ for _ in ()).throw(OSError("away")))
+        patch.setattr(StoreLanding, "_reached", away)
         land(engine)
         push(engine, "a", 1)
         land(engine)

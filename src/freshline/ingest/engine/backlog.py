@@ -26,6 +26,25 @@ _TRIM = 1024
 
 
 @dataclass(slots=True)
+class Hidden:
+    """A file that is in the ledger, and not in its feed's store: only this host has it.
+
+    Attributes:
+        name: As the ledger has it.
+        requests: In it.
+        records: Theirs.
+        size_bytes: Theirs, in the log.
+        oldest_us: When the first of them was received.
+    """
+
+    name: str
+    requests: int
+    records: int
+    size_bytes: int
+    oldest_us: int
+
+
+@dataclass(slots=True)
 class _Queue:
     """Of a feed, in order; 40 bytes a request, wherever its body is."""
 
@@ -42,6 +61,7 @@ class _Queue:
     held: dict[int, Row] = field(default_factory=dict)
     arriving: set[int] = field(default_factory=set)
     """Being read: to be held unless it is dropped again meanwhile."""
+    hidden: list[Hidden] = field(default_factory=list)
 
     def columns(self) -> Sequence[array[int]]:
         return self.ids, self.starts, self.firsts, self.lasts, self.received_us
@@ -100,6 +120,21 @@ class Backlog:
                 self._queues[number], item.id, item.first, item.last, item.received_us, size
             )
             self._spilling.restore_item(number, size)
+
+    def hide(self, feed: str, file: Hidden) -> None:
+        """What a death left between the ledger and the store; its requests are not restored."""
+        with self._lock:
+            self._queues[self._numbers[feed]].hidden.append(file)
+
+    def hidden(self, feed: str) -> list[Hidden]:
+        """The files that are still to be put into the store."""
+        with self._lock:
+            return list(self._queues[self._numbers[feed]].hidden)
+
+    def shown(self, feed: str, file: Hidden) -> None:
+        """The store has it now."""
+        with self._lock:
+            self._queues[self._numbers[feed]].hidden.remove(file)
 
     @staticmethod
     def _append(
@@ -201,17 +236,26 @@ class Backlog:
                 assert queue.arriving or held == self._spilling.held(number)
 
     def figures(self, feed: str) -> tuple[int, int, int, int, int]:
-        """Requests, records, bytes in the log, microseconds of the oldest (0: none), held."""
+        """Requests, records, bytes in the log, microseconds of the oldest (0: none), held.
+
+        With those of hidden files: nobody but this host has them, as if they were not landed.
+        """
         number = self._numbers[feed]
         queue = self._queues[number]
         with self._lock:
             at = queue.landed
             requests = len(queue.ids) - at
-            if not requests:
-                return 0, 0, 0, 0, 0
-            records = queue.lasts[-1] - queue.firsts[at] + 1
-            size = queue.end - queue.starts[at]
-            return requests, records, size, queue.received_us[at], self._spilling.held(number)
+            records = size = 0
+            times_us = [file.oldest_us for file in queue.hidden]
+            if requests:
+                records = queue.lasts[-1] - queue.firsts[at] + 1
+                size = queue.end - queue.starts[at]
+                times_us.append(queue.received_us[at])
+            requests += sum(file.requests for file in queue.hidden)
+            records += sum(file.records for file in queue.hidden)
+            size += sum(file.size_bytes for file in queue.hidden)
+            held = self._spilling.held(number)
+            return requests, records, size, min(times_us, default=0), held
 
     def _carry_out(self, moves: Sequence[Move]) -> None:
         """Drop what was written; note what must be read."""

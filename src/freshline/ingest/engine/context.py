@@ -22,8 +22,6 @@ class EngineContext:
 
     Attributes:
         stores: Of the feeds whose files go into an object store.
-        unshown: What the ledger has and the store has not, by feed: found by recovery, and put
-            there by the lander.
     """
 
     folder: Path
@@ -38,4 +36,3 @@ class EngineContext:
     ballast: Ballast
     counters: Counters
     stores: Mapping[str, StoreLanding] = field(default_factory=dict)
-    unshown: dict[str, list[str]] = field(default_factory=dict)

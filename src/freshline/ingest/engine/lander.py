@@ -56,7 +56,6 @@ class Lander:
         self._witness = context.witness
         self._quarantine = context.quarantine
         self._stores = context.stores
-        self._unshown = context.unshown
         self._counters = context.counters
         self._settings = context.settings
         self._clock = context.clock
@@ -111,10 +110,10 @@ class Lander:
             done |= self._attempt(feed, partial(self._land, feed))
             if self._stopping:
                 return done
-        for feed in list(self._unshown):
-            done |= self._attempt(feed, partial(self._show_waiting, feed))
+        for feed in self._with_hidden():
+            done |= self._attempt(feed, partial(self._show_hidden, feed))
         # The ledger of a segment says which files that wait on the disk may be shown.
-        for segment in () if self._unshown else self._log.finished():
+        for segment in () if self._with_hidden() else self._log.finished():
             done |= self._attempt("removing", partial(self._remove, segment))
         self.housekeep()
         return done
@@ -283,13 +282,14 @@ class Lander:
         else:
             store.put(name)
 
-    def _show_waiting(self, feed: str) -> bool:
-        """Files that a death left between the ledger and the store."""
-        names = self._unshown[feed]
-        while names:
-            self._show(feed, names[-1])
-            names.pop()
-        del self._unshown[feed]
+    def _with_hidden(self) -> list[str]:
+        """The feeds of which a death left files between the ledger and the store."""
+        return [feed for feed in self._stores if self._backlog.hidden(feed)]
+
+    def _show_hidden(self, feed: str) -> bool:
+        for file in self._backlog.hidden(feed):
+            self._show(feed, file.name)
+            self._backlog.shown(feed, file)
         return True
 
     def _written(

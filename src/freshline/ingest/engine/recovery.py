@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from freshline.ingest.engine.backlog import Hidden
 from freshline.ingest.engine.context import EngineContext
 from freshline.ingest.engine.landedfile import (
     LandedName,
@@ -66,11 +67,10 @@ class Recoverer:
         self._quarantine = context.quarantine
         self._checkpoint_bytes = context.settings.checkpoint_bytes
         self._stores = context.stores
-        self._unshown = context.unshown
         self._landed: dict[str, list[LandedName]] = {}
         self._listed_since_us: dict[str, int] = {}
         """Of feeds whose files are in a store: how far back it was listed."""
-        self._noted: dict[str, set[str]] = {}
+        self._noted: dict[str, dict[str, Hidden]] = {}
         self._lasts: dict[str, int] = {}
         self._requests = self._records = self._read_bytes = self._corrupt_rows = 0
 
@@ -104,7 +104,7 @@ class Recoverer:
             segment.sealed = segment.number in known and not _has_log(segment)
             segment.close()
         for feed, spec in self._feeds.items():
-            noted = self._noted.get(feed, set())
+            noted = self._noted.get(feed, {})
             if feed in self._stores:
                 self._settle_for_store(feed, noted)
             else:
@@ -284,22 +284,25 @@ class Recoverer:
         for entry in sorted(contents.ledger, key=lambda entry: entry.first):
             ranges.setdefault(entry.feed, []).append(entry)
         for feed, item in contents.rows.values():
-            if feed in self._stores and not _covers(ranges.get(feed, []), item):
+            if feed in self._stores and _covering(ranges.get(feed, []), item) is None:
                 oldest[feed] = min(item.received_us, oldest.get(feed, item.received_us))
         for feed, since_us in oldest.items():
             if since_us < self._listed_since_us.get(feed, since_us + 1):
                 self._listed_since_us[feed] = since_us
                 self._landed[feed] = self._stores[feed].names_since(since_us / 1e6)
 
-    def _settle_for_store(self, feed: str, noted: Collection[str]) -> None:
+    def _settle_for_store(self, feed: str, noted: Mapping[str, Hidden]) -> None:
         """What waits on the disk goes into the store if the ledger has it, else away."""
-        names = {name.rpartition("/")[2]: name for name in noted}
+        known = {name.rpartition("/")[2]: file for name, file in noted.items()}
         landing = self._feeds[feed].landing
         for waiting in hidden_names(landing):
-            if waiting in names:
-                self._unshown.setdefault(feed, []).append(names[waiting])
-            else:
-                hidden_path(landing, waiting).unlink(missing_ok=True)
+            path, file = hidden_path(landing, waiting), known.get(waiting)
+            if file is None:
+                path.unlink(missing_ok=True)
+                continue
+            if not file.requests:  # none of them can be read in the log any more
+                file.requests, file.oldest_us = 1, int(path.stat().st_mtime * 1e6)
+            self._backlog.hide(feed, file)
 
     def _landed_of(self, segment: Segment, feed: str) -> list[LandedName]:
         """The landed files that are there and can hold requests of a segment.
@@ -318,12 +321,18 @@ class Recoverer:
         landed: dict[str, list[Landed]] = {}
         for entry in sorted(contents.ledger, key=lambda entry: entry.first):
             landed.setdefault(entry.feed, []).append(entry)
-            self._noted.setdefault(entry.feed, set()).add(entry.name)
+            file = Hidden(entry.name, 0, entry.last - entry.first + 1, 0, 0)
+            self._noted.setdefault(entry.feed, {})[entry.name] = file
         strange: dict[str, int] = {}
         for row_id in sorted(contents.rows):
             feed, item = contents.rows[row_id]
             self._lasts[feed] = max(item.last, self._lasts.get(feed, 0))
-            if _covers(landed.get(feed, []), item):
+            holding = _covering(landed.get(feed, []), item)
+            if holding is not None:
+                file = self._noted[feed][holding.name]
+                file.oldest_us = min(item.received_us, file.oldest_us or item.received_us)
+                file.requests += 1
+                file.size_bytes += item.size_bytes
                 continue
             segment.remaining += 1
             if segment.oldest_us is None:
@@ -376,10 +385,10 @@ def _file_with(files: Sequence[LandedName], item: Waiting) -> LandedName | None:
     return files[at] if at >= 0 and files[at].last >= item.last else None
 
 
-def _covers(ranges: Sequence[Landed], item: Waiting) -> bool:
-    """Whether a request is in one of the ranges, which are in order."""
+def _covering(ranges: Sequence[Landed], item: Waiting) -> Landed | None:
+    """The one of the ranges, which are in order, that a request is in."""
     at = bisect_right(ranges, item.first, key=lambda entry: entry.first) - 1
-    return at >= 0 and ranges[at].last >= item.last
+    return ranges[at] if at >= 0 and ranges[at].last >= item.last else None
 
 
 def _has_log(segment: Segment) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -17,10 +18,13 @@ import pytest
 
 from freshline.client import push
 from freshline.core.errors import UserError
+from freshline.delta.stores import use
+from freshline.ingest.engine.store_landing import StoreLanding
 from freshline.ingest.gateway import Gateway, land_what_was_pushed
 from freshline.ingest.state import read_state
 from freshline.project.load import load_project
 from freshline.runtime.feeds.listing import FeedListing
+from tests.support.s3_server import S3Server
 
 SETTINGS = """\
 name: shop
@@ -119,6 +123,66 @@ def test_the_state_is_written_for_status_and_says_when_it_is_over(project):
     assert {"memory_bytes", "memory_peak_bytes", "reads", "writes", "rewritten_bytes",
             "group_requests", "commit_s", "disk_free_bytes", "corrupt_rows",
             "recovery_s"} <= set(state)  # fmt: skip
+
+
+def test_what_was_landed_without_a_gateway_does_not_wait_in_the_state_any_more(project):
+    settings = SETTINGS.replace("{port: 0}", "{port: 0, land_after: 1 hour}")
+    (project.root / "freshline.yml").write_text(settings)
+    patient = load_project(project.root, project.root)
+    assert patient.ingest is not None
+    gateway = Gateway(patient, print)
+    gateway.start()
+    push(gateway.url, "clicks", [{"id": 1}, {"id": 2}])
+    gateway.stop(grace_s=0.0)
+    waited = (read_state(patient.ingest.folder) or {})["feeds"]["clicks"]["backlog_records"]
+    assert land_what_was_pushed(patient, 30.0) == {}
+    state = read_state(patient.ingest.folder) or {}
+    assert (waited, state["feeds"]["clicks"]["backlog_records"], state["url"]) == (2, 0, None)
+
+
+ON_S3 = """\
+name: shop
+storage: s3a://lake/shop
+libraries:
+  - glob: {include: tables/*.sql}
+feeds:
+  clicks: {kind: push, schema: "n BIGINT"}
+ingest: {port: 0, folder: ingest, land_after: 1 hour}
+"""
+
+
+def test_records_that_a_dead_gateway_left_hidden_are_named_until_the_store_has_them(
+    project, monkeypatch
+):
+    (project.root / "freshline.yml").write_text(ON_S3)
+    far = load_project(project.root, project.root)
+    assert far.ingest is not None
+    with S3Server() as server, stores_used(server.settings):
+        gateway = Gateway(far, print)
+        gateway.start()
+        push(gateway.url, "clicks", [{"n": 1}, {"n": 2}])
+        with monkeypatch.context() as patch:
+            patch.setattr(StoreLanding, "_reached", _away)
+            gateway.stop(grace_s=1.0)  # its file is in the ledger, and hidden
+            assert land_what_was_pushed(far, 1.0) == {"clicks": 2}
+            state = read_state(far.ingest.folder) or {}
+            assert state["feeds"]["clicks"]["backlog_records"] == 2
+        assert land_what_was_pushed(far, 30.0) == {}
+        (file,) = FeedListing(far.feeds["clicks"]).new_files()
+    assert file.name.endswith("-0000000000000001-0000000000000002.parquet")
+
+
+def _away(_: StoreLanding) -> None:
+    raise OSError("away")
+
+
+@contextlib.contextmanager
+def stores_used(settings):
+    use(settings)
+    try:
+        yield
+    finally:
+        use({})
 
 
 def test_two_gateways_for_one_storage_are_one_too_many(project):
