@@ -347,6 +347,18 @@ def test_memory_full_of_requests_that_wait_for_their_commit_refuses_more(tmp_pat
     gateway.close()
 
 
+def test_memory_that_is_free_again_is_told_although_nobody_pushes(tmp_path):
+    """Who asks the health before it sends would never send again."""
+    gateway = engine(tmp_path, memory_bytes=20_000)
+    gateway.start(threads=False)
+    with pytest.raises(Unavailable):
+        [gateway.submit(batch("clicks", "a", n), None) for n in range(100)]
+    assert gateway.metrics().state == "memory"
+    gateway.commit_waiting()
+    assert gateway.metrics().state == "open"
+    gateway.close()
+
+
 def test_a_request_that_memory_can_never_hold_is_refused_for_good(tmp_path):
     gateway = engine(tmp_path, memory_bytes=20_000)
     gateway.start(threads=False)

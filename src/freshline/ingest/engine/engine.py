@@ -78,7 +78,8 @@ class Engine:
         self._lock: FolderLock | None = None
         self._threads: list[threading.Thread] = []
         self._draining = False
-        self._memory_closed = False
+        self._memory_refused_bytes = 0
+        """Of the last request that memory had no room for; 0: there was room since."""
         self._admission = threading.Lock()
 
     def check_free(self) -> None:
@@ -235,10 +236,10 @@ class Engine:
             )
         with self._admission:
             waiting = self._committer.waiting_bytes
-            half = self.settings.memory_bytes // 2
-            mark = self.settings.resume if self._memory_closed else self.settings.stop
-            self._memory_closed = waiting > 0 and waiting + size > mark * half
-            if self._memory_closed:
+            mark = self.settings.resume if self._memory_refused_bytes else self.settings.stop
+            is_full = self._exceeds(mark, waiting, size)
+            self._memory_refused_bytes = size if is_full else 0
+            if is_full:
                 retry_s = self._counters.committed.retry_after_s(waiting)
                 raise Unavailable("memory", retry_s, "too much waits to be stored")
             if not self._gate.admits(waiting + size):
@@ -246,6 +247,11 @@ class Engine:
             self._check_quota(feed, size)
             self._committer.put(request)
         self._counters.memory(self._memory_bytes())
+
+    def _exceeds(self, mark: float, waiting_bytes: int, size_bytes: int) -> bool:
+        """Whether one more request would fill more than a share of the memory for requests."""
+        half = self.settings.memory_bytes // 2
+        return waiting_bytes > 0 and waiting_bytes + size_bytes > mark * half
 
     def _check_quota(self, feed: str, size: int) -> None:
         quota = self.feeds[feed].quota_bytes
@@ -335,7 +341,10 @@ class Engine:
         self._gate.look(self._log.size_bytes)
         if self._gate.full:
             return "disk"
-        return "memory" if self._memory_closed else "open"
+        # Asked anew: where nobody pushes because of what this says, no request would reset it.
+        refused, waiting = self._memory_refused_bytes, self._committer.waiting_bytes
+        is_full = refused > 0 and self._exceeds(self.settings.resume, waiting, refused)
+        return "memory" if is_full else "open"
 
     @property
     def alive(self) -> bool:
