@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, tzinfo
 from typing import Any
 
 from freshline.core.errors import UserError
@@ -30,6 +31,7 @@ from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
 from freshline.project.sections.server import is_loopback
+from freshline.project.windows import SESSION_ZONE, session_zone
 
 _STATE_EVERY_S = 1.0
 _CLOSE_S = 10.0
@@ -55,6 +57,7 @@ def make_engine(
             quota_bytes=source.quota_bytes,
             time_column=source.time,
             store=settings.in_store(feed.name),
+            zones=_zones(project, feed.name, source.time, by_feed[feed.name]),
         )
     own = project.own_folder
     return Engine(
@@ -64,6 +67,31 @@ def make_engine(
         # A folder that the user named may be shared with others; the files in it are private.
         private=(own,) if settings.folder.is_relative_to(own) else (),
     )
+
+
+def _zones(
+    project: Project, feed: str, time_column: str | None, schema: Sequence[Column]
+) -> tuple[tzinfo, ...]:
+    """Of which a feed's times may be: those in which the tables that load it read them.
+
+    Raises:
+        UserError: The times have no zone, and nobody can tell what the session's is.
+    """
+    kinds = [column.type for column in schema if column.name == time_column]
+    if not kinds or kinds[0].kind == "timestamp":
+        return (UTC,)
+    settings = [table.settings for table in project.tables if table.feed == feed] or [{}]
+    names = {{**project.configuration, **each}.get(SESSION_ZONE, "UTC") for each in settings}
+    try:
+        return tuple(session_zone(name) for name in sorted(names))
+    except ValueError as error:
+        raise UserError(
+            "bad-value",
+            f"time of feed {feed} is a {kinds[0].name}, and the session's time zone, "
+            f"{SESSION_ZONE}, cannot be read: {error}",
+            rule="its values are of that zone",
+            next_step="Write a zone there, or make the column a TIMESTAMP.",
+        ) from error
 
 
 def land_what_was_pushed(project: Project, timeout_s: float) -> dict[str, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import subprocess
 import sys
 import time
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -294,6 +296,46 @@ def test_the_name_of_a_landed_file_holds_the_time_of_its_newest_record(tmp_path,
     assert [path.name for path in landing.iterdir()] == [
         "clicks-19700102T000000.000000Z-0000000000000001-0000000000000003.parquet"
     ]
+
+
+BERLIN, TOKYO = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")
+WALL = dt.datetime.fromisoformat
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "zones", "expected"),
+    [
+        (pa.timestamp("us"), WALL("2026-01-31T12:00"), (TOKYO,), "20260131T030000"),
+        (pa.timestamp("us"), WALL("2026-01-31T12:00"), (BERLIN,), "20260131T110000"),
+        (pa.timestamp("us"), WALL("2026-01-31T12:00"), (BERLIN, TOKYO), "20260131T030000"),
+        (pa.timestamp("us"), WALL("2026-10-25T02:30"), (BERLIN,), "20261025T003000"),
+        (pa.timestamp("us"), WALL("2026-03-29T02:30"), (BERLIN,), "20260329T013000"),
+        (pa.date32(), dt.date(2026, 1, 31), (TOKYO,), "20260130T150000"),
+        (pa.date32(), dt.date(9999, 12, 31), (TOKYO,), "20270115T080000"),  # of its reception
+        (
+            pa.timestamp("us", "UTC"),
+            dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC),
+            (TOKYO,),
+            "20260131T120000",
+        ),
+    ],
+)
+def test_a_wall_clocks_time_is_that_of_the_zone_and_the_earlier_of_two(
+    tmp_path, kind, value, zones, expected
+):
+    schema = pa.schema([("at", kind)])
+    landing = tmp_path / "landed" / "clicks"
+    feeds = {"clicks": FeedSpec("clicks", schema, landing, time_column="at", zones=zones)}
+    gateway = Engine(tmp_path, feeds, small(), clock=lambda: 1_800_000_000.0)
+    gateway.start(threads=False)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch([pa.array([value], kind)], schema=schema))
+    gateway.submit(Batch("clicks", 1, sink.getvalue().to_pybytes()), None)
+    land(gateway)
+    gateway.close()
+    (path,) = landing.iterdir()
+    assert path.name == f"clicks-{expected}.000000Z-0000000000000001-0000000000000001.parquet"
 
 
 def test_a_large_backlog_is_landed_in_files_of_bounded_size(tmp_path):

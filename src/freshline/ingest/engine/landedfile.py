@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +28,9 @@ from freshline.ingest.records.arrow_types import comes_back
 _NAME = re.compile(r"(.+)-\d{8}T\d{6}\.\d{6}Z-(\d{16})-(\d{16})\.parquet")
 _ROW_GROUP_BYTES = 8 << 20
 _HIDDEN = ".hidden"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_US = timedelta(microseconds=1)
+_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _US
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ class LandedFile:
         folder: The feed's; it must be there.
         schema: The feed's of today.
         time_column: As in ``FeedSpec``.
+        zones: As there.
         cast: False: columns keep the types under which they were accepted, where a cast of some
             value would fail. The warehouse then says which file does not fit, and keeps it.
 
@@ -132,11 +136,18 @@ class LandedFile:
     """
 
     def __init__(
-        self, folder: Path, schema: pa.Schema, time_column: str | None, *, cast: bool = True
+        self,
+        folder: Path,
+        schema: pa.Schema,
+        time_column: str | None,
+        *,
+        zones: Sequence[tzinfo] = (UTC,),
+        cast: bool = True,
     ) -> None:
         self._folder = folder
         self._wanted = schema
         self._time_column = time_column
+        self._zones = zones
         self._cast = cast
         self._draft = folder / f".landing-{os.getpid()}.tmp"
         self._waiting: list[pa.RecordBatch] = []
@@ -185,12 +196,19 @@ class LandedFile:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
     def _look_at(self, times: pa.ChunkedArray) -> None:
-        """Which of the records is the newest; a date is the first moment of its day."""
+        """Which of the records is the newest; a date is the first moment of its day.
+
+        A wall clock shows the time of a zone, and some times twice: no table may be called fresher
+        than it is, so the earliest moment that is meant counts.
+        """
         if not (pa.types.is_timestamp(times.type) or pa.types.is_date(times.type)):
             return  # accepted under another schema
         newest = pc.max(times).cast(pa.timestamp("us"), safe=False)
         if newest.is_valid:
-            self.newest_us = max(self.newest_us or 0, newest.value)
+            newest_us = newest.value
+            if pa.types.is_date(times.type) or times.type.tz is None:
+                newest_us = min(_instant_us(newest_us, zone) for zone in self._zones)
+            self.newest_us = max(self.newest_us or 0, newest_us)
 
     def _fitted(self, table: pa.Table) -> pa.Table:
         """What was stored, under the feed's columns of today."""
@@ -249,6 +267,14 @@ class LandedFile:
         with contextlib.suppress(OSError):
             self._file.close()
         self._draft.unlink(missing_ok=True)
+
+
+def _instant_us(wall_us: int, zone: tzinfo) -> int:
+    """The moment at which a wall clock in a zone shows a time first."""
+    shown = _EPOCH + timedelta(microseconds=min(max(wall_us, 0), _LAST_US))
+    ahead = shown.replace(tzinfo=zone).utcoffset()
+    assert ahead is not None
+    return wall_us - ahead // _US
 
 
 def _is_kept(column: pa.ChunkedArray, found: pa.ChunkedArray) -> bool:

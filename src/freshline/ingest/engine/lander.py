@@ -324,7 +324,7 @@ class Lander:
         """
         spec = self._feeds[feed]
         make_folder(spec.landing)
-        file = LandedFile(spec.landing, spec.schema, spec.time_column, cast=cast)
+        file = LandedFile(spec.landing, spec.schema, spec.time_column, zones=spec.zones, cast=cast)
         try:
             count = 0
             for item in items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ class FeedSpec:
         quota_bytes: The most it may keep in the log, compressed and not landed yet.
         time_column: The records' own time, which gives a landed file its timestamp; None: the
             moment at which the newest of them was received.
+        zones: Of which its times may be where they have none; the earliest reading counts.
     """
 
     name: str
@@ -30,6 +32,7 @@ class FeedSpec:
     quota_bytes: int | None = None
     time_column: str | None = None
     store: str | None = None
+    zones: tuple[tzinfo, ...] = (UTC,)
 
 
 @dataclass(frozen=True, slots=True)

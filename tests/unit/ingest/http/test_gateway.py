@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -73,6 +74,37 @@ def test_what_is_answered_is_landed_once_with_its_own_time(project):
     gateway.stop(grace_s=30.0)
     assert landed(project) == (list(range(10)), {1769860800.0})
     assert notices == []
+
+
+IN_TOKYO = "configuration: {spark.sql.session.timeZone: Asia/Tokyo}\n"
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_NTZ", "DATE"])
+def test_times_without_a_zone_are_of_the_sessions(project, kind):
+    """Else the table would be called fresher, by the zone's offset, than its records are."""
+    day = "2026-01-31"
+    written, at = (day, f"{day}T00:00:00") if kind == "DATE" else (f"{day}T12:00:00",) * 2
+    settings = SETTINGS.replace("at TIMESTAMP", f"at {kind}") + IN_TOKYO
+    (project.root / "freshline.yml").write_text(settings)
+    in_tokyo = load_project(project.root, project.root)
+    gateway = Gateway(in_tokyo, print)
+    gateway.start()
+    push(gateway.url, "clicks", [{"id": 1, "at": written}])
+    gateway.stop(grace_s=30.0)
+    expected_s = datetime.fromisoformat(f"{at}+09:00").timestamp()
+    assert landed(in_tokyo) == ([1], {expected_s})
+
+
+def test_times_without_a_zone_need_to_know_the_sessions(project):
+    settings = SETTINGS.replace("at TIMESTAMP", "at DATE") + IN_TOKYO.replace("Tokyo", "Tokio")
+    (project.root / "freshline.yml").write_text(settings)
+    with pytest.raises(UserError) as raised:
+        Gateway(load_project(project.root, project.root), print)
+    assert str(raised.value) == (
+        "[bad-value] time of feed clicks is a DATE, and the session's time zone,"
+        " spark.sql.session.timeZone, cannot be read: 'Asia/Tokio' is no time zone; its values"
+        " are of that zone. Write a zone there, or make the column a TIMESTAMP."
+    )
 
 
 def test_keys_are_remembered_over_a_restart_and_numbers_go_on(project):
