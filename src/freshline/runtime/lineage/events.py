@@ -270,7 +270,7 @@ class LineageEvents:
     def _inputs(
         self, table: TableDef, versions: Mapping[str, int], outcome: Outcome | None = None
     ) -> list[InputDataset]:
-        found = [] if table.feed is None else [self._feed(table.feed, outcome)]
+        found = [] if table.feed is None else [self._feed(table.feed, versions, outcome)]
         for parent in table.parents:
             at, name = versions.get(parent), name_of_path(self._project.table_path(parent))
             facets = self._facets(name, at)
@@ -284,14 +284,12 @@ class LineageEvents:
             found.append(InputDataset(name.namespace, name.name, facets=facets))
         return found
 
-    def _feed(self, feed_name: str, outcome: Outcome | None) -> InputDataset:
+    def _feed(
+        self, feed_name: str, versions: Mapping[str, int], outcome: Outcome | None
+    ) -> InputDataset:
         feed = self._project.feeds[feed_name]
         name = name_of_feed(feed)
-        facets: dict[str, DatasetFacet] = {
-            "dataSource": datasource_dataset.DatasourceDatasetFacet(
-                name=name.namespace, uri=name.namespace
-            )
-        }
+        facets = self._facets(name, versions.get(feed_name) if feed.kind == "delta" else None)
         statistics: dict[str, InputDatasetFacet] = {}
         if outcome is not None and feed.kind not in ("kafka", "delta"):
             files = outcome.request.files

@@ -101,6 +101,29 @@ def schema(*columns):
     }
 
 
+def test_an_append_from_a_delta_table_says_which_version_was_read(tmp_path):
+    (tmp_path / "freshline.yml").write_text(
+        SETTINGS.replace(
+            """files, path: feed, format: csv, schema: "id BIGINT, Price DOUBLE"}""",
+            "delta, path: source}",
+        )
+    )
+    (tmp_path / "a.sql").write_text(TABLES)
+    events = LineageEvents(load_project(tmp_path, tmp_path), "analytics")
+    made = command("orders", 7)
+    result = UpdateResult(0, 3, 0, 1.0, "append", "files", False, {"orders_feed": 12}, False)
+    (source,) = shown(events.ended(ended(made, result), 132.0))["inputs"]
+    assert source == {
+        "namespace": "file",
+        "name": f"{tmp_path}/source",
+        "facets": {
+            "dataSource": {"name": "file", "uri": "file"},
+            "version": {"datasetVersion": "12"},
+        },
+        "inputFacets": {},
+    }
+
+
 def test_an_append_from_files(project):
     events = LineageEvents(project, "analytics")
     made = command("orders", 7)
