@@ -64,7 +64,7 @@ def _of_gateway() -> Iterable[Metric]:
     feed = FeedMetrics(0, 0, 0, 0, 0, {}, 0, 0, 0, 0.0, 0, 0, 0, 0)
     groups, commits = Histogram(GROUP_BOUNDS), Histogram(LATENCY_BOUNDS_S)
     picture = GatewayMetrics(
-        {"clicks": feed}, "open", 0, 0, 0, 0, 0, 0, groups, commits, 0, 0, 0, 0, 0.0, ()
+        {"clicks": feed}, "open", 0.0, 0, 0, 0, 0, 0, 0, groups, commits, 0, 0, 0, 0, 0.0, ()
     )
     return families(picture, {("clicks", "over-quota"): 1}, 0)
 

@@ -36,6 +36,7 @@ _FEED_GAUGES = {
     "memory_bytes": "Bytes of the backlog that are held in memory, too",
 }
 _GAUGES = {
+    "land_after_s": "The age at which records are landed, in seconds",
     "memory_limit_bytes": "What may be held in memory",
     "memory_bytes": "What is held in memory",
     "memory_peak_bytes": "The most that was held in memory",

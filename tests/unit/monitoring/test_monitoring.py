@@ -24,9 +24,10 @@ OPTIONAL = {
     "freshline_lineage_events_total", "freshline_bounds_broken_total", "freshline_audits_total",
     "freshline_feed_lag_records", "freshline_feed_lag_versions",
     "freshline_table_staleness_bound_seconds", "freshline_report_late",
-    "freshline_ingest_backlog_age_seconds",
+    "freshline_ingest_backlog_age_seconds", "freshline_ingest_land_after_seconds",
+    "freshline_table_unbuilt_late_timestamp_seconds",
 }  # fmt: skip
-"""Of lineage, policy aus, audits, topics, reports, pushes: a small run has none of them."""
+"""Of lineage, policy aus, audits, topics, reports, pushes, late builds: a small run has none."""
 
 
 def promtool(*arguments):

@@ -315,6 +315,7 @@ class Engine:
         return Metrics(
             feeds=feeds,
             state=self._state(),
+            land_after_s=self.settings.landing_period_s,
             memory_limit_bytes=self.settings.memory_bytes,
             memory_bytes=self._memory_bytes(),
             memory_peak_bytes=self._counters.memory_peak_bytes,

@@ -90,6 +90,7 @@ class Metrics:
     Attributes:
         feeds: By name.
         state: ``open``, ``memory``, ``disk``, ``commit-failed``, ``draining`` or ``closed``.
+        land_after_s: Records are landed when they are this old.
         memory_limit_bytes: M.
         memory_bytes: Requests waiting for their commit, and the queues.
         memory_peak_bytes: The most it has been.
@@ -108,6 +109,7 @@ class Metrics:
 
     feeds: Mapping[str, FeedMetrics]
     state: str
+    land_after_s: float
     memory_limit_bytes: int
     memory_bytes: int
     memory_peak_bytes: int

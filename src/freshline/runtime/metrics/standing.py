@@ -167,6 +167,12 @@ def table_families(status: WarehouseStatus, ratios: Mapping[str, float]) -> Iter
         label="table",
     )
     yield _gauge(
+        "table_unbuilt_late_timestamp_seconds",
+        "When a table with a target became late that has work and was never built",
+        {item.name: status.unbuilt_late_s(item) for item in tables},
+        label="table",
+    )
+    yield _gauge(
         "table_staleness_bound_seconds",
         "The largest staleness that policy aus guarantees",
         {item.name: status.watched_table(item.name).bounds_s.get("staleness") for item in tables},

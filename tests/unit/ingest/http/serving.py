@@ -91,6 +91,7 @@ class MemoryEngine:
             feeds={feed: FeedMetrics(1, 2, 3, 4, 5, {}, 6, 7, 8, 9.5, 10, 11, 12, 13)
                    for feed in self.batches},
             state=self.state,
+            land_after_s=4.0,
             memory_limit_bytes=100,
             memory_bytes=14,
             memory_peak_bytes=15,

@@ -345,6 +345,7 @@ def test_metrics_are_prometheus_text_with_every_figure(gateway):
         ("backlog_bytes", "clicks"): 8,
         ("backlog_age_seconds", "clicks"): 9.5,
         ("landed_records_total", "clicks"): 12,
+        ("land_after_seconds",): 4.0,
         ("memory_peak_bytes",): 15,
         ("reads_total",): 16,
         ("writes_total",): 17,

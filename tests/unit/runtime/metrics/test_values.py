@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import threading
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from freshline.runtime.status.topic_status import TopicStatus
 from freshline.runtime.tracks import Outcome
 from freshline.runtime.upkeep import audits
 from freshline.runtime.warehouse import Warehouse
-from tests.support.shop import LiveRun, Shop, eventually, made_project
+from tests.support.shop import LiveRun, Shop, eventually, made_project, made_shop
 from tests.unit.runtime.test_oversight import Run, regular
 
 RULES = Path(__file__).parents[4] / "docs" / "monitoring" / "rules.yml"
@@ -244,3 +245,27 @@ def test_a_counter_that_a_rule_watches_is_there_before_it_counts(tmp_path):
         assert any(f'outcome="{outcome}"' in line for line in lines if outcome) or not outcome
         assert lines
         assert all(line.endswith(" 0.0") for line in lines)
+
+
+def test_a_table_that_was_never_built_has_the_moment_at_which_it_became_late(tmp_path):
+    """It has no freshness, whose age a rule could compare with the target."""
+    shop = made_shop(tmp_path, {"orders": (), "total": ("orders",)}, lags={"total": 60.0})
+    shop.executor.gates["total"] = threading.Event()
+    later = RunMetrics(shop.project, lambda: time.time() + 120.0)
+
+    def late(metrics):
+        name = "table_unbuilt_late_timestamp_seconds"
+        return {key[1]: value for key, value in samples(metrics).items() if key[0] == name}
+
+    with LiveRun(shop):
+        shop.file("orders", 1, [1, 2])
+        shop.recorder.wait_for("start total")
+        since_s = read_status(shop.project, time.time()).run.since_s
+        assert late(RunMetrics(shop.project, time.time)) == {}
+        found = late(later)
+        shop.executor.gates["total"].set()
+        shop.recorder.wait_for("done total")
+        eventually(lambda: late(later) == {})
+    assert set(found) == {"total"}
+    assert since_s is not None
+    assert since_s + 60.0 <= found["total"] <= time.time() + 60.0
