@@ -61,11 +61,14 @@ class Oversight:
         known = {row["name"]: row for row in journal.rows("SELECT * FROM feeds")}
         self._feeds: dict[str, FeedHealth] = {}
         for feed in project.feeds.values():
-            if feed.kind != "files" or not self._readers[feed.name]:
-                continue
+            if feed.kind not in ("files", "push") or not self._readers[feed.name]:
+                continue  # each reader of a topic or a table looks by itself
             row = known.get(feed.name)
             period_s = feed.period_s or (row["period_s"] if row else None)
-            health = FeedHealth(period_s, float("inf"), listing_interval_s(feed))
+            slack_s = listing_interval_s(feed)
+            if feed.kind == "push" and project.ingest is not None:
+                slack_s += project.ingest.land_after_s
+            health = FeedHealth(period_s, float("inf"), slack_s)
             if row is not None:
                 health.restored(row["last_s"], row["silent_since_s"])
             self._feeds[feed.name] = health

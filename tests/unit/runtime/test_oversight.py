@@ -13,7 +13,7 @@ from freshline.core.assembly import SchedulerSettings
 from freshline.core.errors import Place
 from freshline.core.events import Event, FileArrived, PeriodLearned, TablePaused, UpdateFinished
 from freshline.core.oversight.bounds import Reason
-from freshline.project.model import TableDef
+from freshline.project.model import FeedKind, IngestSettings, TableDef
 from freshline.render.watched import feed_record, misfit_record, watched_record, watched_remarks
 from freshline.runtime.assembly import scheduler_for, specs_for
 from freshline.runtime.journal.paths import journal_path
@@ -30,15 +30,25 @@ class Run:
     """A project without a clock: a test says what time it is and what takes how long."""
 
     def __init__(
-        self, root, policy: str, *, tracks: int = 1, partition: str = "none", more: int = 0
+        self,
+        root,
+        policy: str,
+        *,
+        tracks: int = 1,
+        partition: str = "none",
+        more: int = 0,
+        kind: FeedKind = "files",
+        land_after_s: float = 5.0,
     ) -> None:
         settings = SchedulerSettings(tracks=tracks, policy=policy, partition=partition)
         others = {f"c{number}": () for number in range(more)}
         project = made_project(root, {"a": (), "b": (), "v": ("a",), **others}, settings)
         feeds = {
-            name: dataclasses.replace(feed, period_s=10.0) for name, feed in project.feeds.items()
+            name: dataclasses.replace(feed, period_s=10.0, kind=kind)
+            for name, feed in project.feeds.items()
         }
-        self.project = dataclasses.replace(project, feeds=feeds)
+        ingest = IngestSettings(root, land_after_s=land_after_s) if kind == "push" else None
+        self.project = dataclasses.replace(project, feeds=feeds, ingest=ingest)
         self.journal = Journal(journal_path(self.project), create=True)
         specs = specs_for(self.project, self.journal)
         self.core = scheduler_for(self.project, specs, 0.0)
@@ -111,6 +121,25 @@ def test_a_feed_in_an_outage_is_shown_with_since_when_whatever_the_policy(tmp_pa
     assert (a.silent_since_s, b.silent_since_s) == (100.0, None)
     assert feed_record(a, running=True)["out_since"] == "1970-01-01T00:01:40.000000Z"
     assert feed_record(a, running=False)["out_since"] is None
+
+
+def test_a_feed_of_pushed_records_falls_silent_too(tmp_path):
+    run = Run(tmp_path, "max-benefit", kind="push")
+    run.play({"a": regular(101), "b": regular(300)}, 150.0)
+    assert run.notices == ["feed a_feed is silent: nothing for 48 s, expected every 10 s"]
+    run.journal.flush()
+    a, b = read_feeds(run.journal)
+    assert (a.silent_since_s, b.silent_since_s) == (100.0, None)
+
+
+def test_pushed_records_that_are_landed_rarely_are_no_outage_of_their_feed(tmp_path):
+    """They came in time; ``land_after`` says when a run can see them."""
+    run = Run(tmp_path, "aus", kind="push", land_after_s=60.0)
+    rarely = [(float(at), float(at)) for at in range(60, 601, 60)]
+    run.play({"a": rarely, "b": rarely}, 600.0)
+    run.journal.flush()
+    assert run.notices == []
+    assert [feed.came_back_s for feed in read_feeds(run.journal)] == [None, None]
 
 
 def test_back_with_a_backlog_the_date_of_the_end_is_shown_and_it_comes(tmp_path):
