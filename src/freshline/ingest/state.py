@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from freshline.private import private_file
+
 _NAME = "gateway.json"
 
 
@@ -18,6 +20,7 @@ def write_state(folder: Path, record: dict[str, Any]) -> None:
     """Replace the state; a disk that is full leaves the old one."""
     draft = folder / f".{_NAME}.{os.getpid()}.tmp"
     try:
+        private_file(draft)
         draft.write_text(json.dumps(record), encoding="utf-8")
         draft.replace(folder / _NAME)
     except OSError:

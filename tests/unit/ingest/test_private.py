@@ -8,9 +8,10 @@ import stat
 import pytest
 
 from freshline.ingest.gateway import make_engine
+from freshline.ingest.state import write_state
 from freshline.project import IngestSettings, load_project
 from freshline.project.ddl import columns
-from tests.support.pushing import batch, engine
+from tests.support.pushing import batch, engine, land
 
 YML = """\
 name: shop
@@ -54,6 +55,34 @@ def test_segments_and_catalogue_are_private_even_where_they_were_not(tmp_path):
     assert set(databases(tmp_path).values()) == {0o600}
     assert mode(tmp_path) == 0o755  # a folder that the user named may be shared
     again.close()
+
+
+def test_landed_files_are_private_in_a_folder_that_may_be_shared(tmp_path):
+    """They hold what the segments held; a file takes the mode of the umask."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    one = engine(shared, "clicks")
+    one.start(threads=False)
+    one.submit(batch("clicks", "a", 0), None)
+    land(one)
+    one.close()
+    landing = shared / "landed" / "clicks"
+    assert len(list(landing.iterdir())) == 1
+    assert mode(landing) == 0o700
+    landing.chmod(0o755)  # as a version before this left it
+    again = engine(shared, "clicks")
+    again.start(threads=False)
+    assert mode(landing) == 0o700
+    assert mode(shared) == 0o777
+    again.close()
+
+
+def test_the_state_for_status_is_private(tmp_path):
+    for _ in range(2):
+        write_state(tmp_path, {"url": "http://127.0.0.1:8787", "messages": ["of a record"]})
+        (state,) = tmp_path.iterdir()
+        assert mode(state) == 0o600
+        state.chmod(0o644)
 
 
 def test_the_gateway_alone_closes_the_folder_of_its_project(tmp_path):

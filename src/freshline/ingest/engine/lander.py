@@ -31,6 +31,7 @@ from freshline.ingest.log.disk import is_full
 from freshline.ingest.log.rows import DamagedError, Row, Waiting
 from freshline.ingest.log.salvage import read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, is_damage
+from freshline.private import private_folder
 
 _LOOK_S = 0.1
 _SHORTEST_BACKOFF_S = 0.5
@@ -324,6 +325,7 @@ class Lander:
         """
         spec = self._feeds[feed]
         make_folder(spec.landing)
+        private_folder(spec.landing)
         file = LandedFile(spec.landing, spec.schema, spec.time_column, zones=spec.zones, cast=cast)
         try:
             count = 0

@@ -27,6 +27,7 @@ from freshline.ingest.log.commit_marker import CommitMarker
 from freshline.ingest.log.rows import Waiting
 from freshline.ingest.log.salvage import Contents, read_segment, rebuild
 from freshline.ingest.log.segment import Landed, Segment, finish_rebuild, is_damage
+from freshline.private import private_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class Recoverer:
                 if not path.with_name(path.name.removesuffix(end)).exists():
                     path.unlink(missing_ok=True)
         for spec in self._feeds.values():
+            private_folder(spec.landing)  # of a version that left it to the umask
             remove_drafts(spec.landing)
 
     def _check_catalogue(self) -> None:
