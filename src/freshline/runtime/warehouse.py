@@ -271,12 +271,10 @@ class Warehouse:
         for name in self.options.rebuilt:
             check_reload(self.project, journal, name)
         self.project = subset(self.project, self.options.refresh)
-        kept = [each for each in recovered.events if self.project.has_table(each.table)]
-        recovered.events = kept
-        recovered.made = {
-            name: facts for name, facts in recovered.made.items() if self.project.has_table(name)
-        }
-        recovered.reload = list(filter(self.project.has_table, recovered.reload))
+        has = self.project.has_table
+        recovered.events = [each for each in recovered.events if has(each.table)]
+        recovered.made = {name: facts for name, facts in recovered.made.items() if has(name)}
+        recovered.reload = list(filter(has, recovered.reload))
 
     def _awaited_executor(self, first: list[Event]) -> Executor | None:
         """Spark, once it is there; None when the run is stopped before.

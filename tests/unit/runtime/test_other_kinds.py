@@ -331,7 +331,7 @@ def renamed(tmp_path: Path, tables: dict[str, tuple[str, ...]], **former: tuple[
     return Shop(dataclasses.replace(made, tables=tuple(named)))
 
 
-ADDED = [
+ADDED: list[tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]] = [
     ({"bronze_orders": ()}, {"bronze_orders": ("orders",)}),
     (
         {"orders__web": (), "orders": ("orders__web",)},
