@@ -149,6 +149,30 @@ def test_files_of_a_stream_that_somebody_removed_begin_the_window_again(shop: Sh
     assert shop.rows("sales") == sales.at_once()
 
 
+@pytest.mark.parametrize("first", share(["all", "sold"], part=2))
+def test_a_state_of_a_stream_without_news_beside_one_with_news(shop: Shop, first: str) -> None:
+    """Such a batch reads no stream for it, in whatever order the states come."""
+    queries = [
+        "SELECT 'all' AS what, count(*) AS n FROM orders",
+        "SELECT 'sold' AS what, count(*) AS n FROM orders JOIN lines ON id = order",
+    ]
+    query = " UNION ALL ".join(queries if first == "all" else reversed(queries))
+    folder = shop.feed("lines_feed", "csv", "order BIGINT, sold TIMESTAMP")
+    shop.table("lines", "SELECT order, sold FROM STREAM lines_feed", time_column="sold")
+    sales = _sales(shop, query=query)
+
+    def lines(name: str, text: str) -> int:
+        (folder / name).write_text(text, encoding="utf-8")
+        return shop.load("lines", name).version
+
+    orders = sales.orders((1, 5, "a", "1.00"), (2, 6, "b", "1.00"))
+    sales.batch(orders=orders, lines=lines("0.csv", ""))
+    sales.batch(orders=orders, lines=lines("1.csv", "1,2026-01-01T00:10:00Z\n"))
+    more = lines("2.csv", "2,2026-01-01T00:11:00Z\n")
+    assert sales.batch(orders=orders, lines=more, final=True).batches == 3
+    assert spark_rows(shop) == [("all", 2), ("sold", 2)]
+
+
 def asked(sales: Sales, at_s: float, version: int, *, final: bool) -> None:
     """A batch of the submission of a moment."""
     window = replace(sales.window(), asked_s=at_s)

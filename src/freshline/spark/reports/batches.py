@@ -200,11 +200,15 @@ class ReportBatches:
         """Of each partial its columns' kinds; asked of Spark once for each plan."""
         known = self._kinds_of.get(run.request.window.table.name)
         if known is None or known[0] is not plan:
-            for name, each in run.streams.items():
-                run.register(name, each.upto(NOTHING))
+            self._show_nothing(run)
             kinds = [_kinds(self._sql(run, each.query).schema) for each in plan.partials]
             known = self._kinds_of[run.request.window.table.name] = (plan, kinds)
         return known[1]
+
+    def _show_nothing(self, run: _Run) -> None:
+        """Give every stream its columns and no rows, for queries of which only these are asked."""
+        for name, each in run.streams.items():
+            run.register(name, each.upto(NOTHING))
 
     def _repeated(self, run: _Run) -> BatchResult | None:
         """The answer where the window's result is committed already."""
@@ -325,6 +329,7 @@ class ReportBatches:
                 run.register(other_name, frame)
             terms.append(self._sql(run, partial.query))
         if not terms:
+            self._show_nothing(run)  # maybe nothing has named the streams in this session yet
             return self._sql(run, partial.query).limit(0)
         return reduce(DataFrame.unionAll, terms)
 
