@@ -15,6 +15,7 @@ import pytest
 from freshline.executor.report_records import BatchRequest
 from freshline.spark.engine import jvm
 from freshline.spark.reports import batches as report_batches
+from freshline.spark.reports import state as report_state
 from freshline.spark.reports.state import short_name
 from tests.spark.conftest import Shop
 from tests.spark.reports.test_report_batches import REGIONS, Sales, _dying_at, _sales, regions
@@ -224,6 +225,30 @@ def test_a_window_that_an_earlier_version_began_goes_on_with_rows_of_the_same_ty
     done = sales.batch(orders=sales.orders((2, 6, "a", "1.00")), final=True)
     assert done.batches == (2 if rank == 2 else 1)
     assert spark_rows(shop) == [(rank, 2, 2)]
+
+
+def test_a_submission_that_an_earlier_version_began_goes_on(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It did not note in its batches who had asked."""
+    path = shop.root / "regions"
+    regions(path, a="north")
+    sales = _sales(shop, query=REGIONS.format(path))
+    encode = report_state.encode
+
+    def as_before(*args: Any, more: dict[str, Any], **named: Any) -> str:
+        del more["asked"]
+        return encode(*args, more=more, **named)
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(report_batches, "short_name", lambda facts: short_name(facts[:4]))
+        earlier.setattr(report_state, "encode", as_before)
+        asked(sales, 1.0e9, sales.orders((1, 5, "a", "1.10")), final=False)
+    shop.restart()
+    overwritten(path, pa.table({"shop": ["a"], "region": ["NORTH"]}))
+    asked(sales, 1.0e9, sales.orders((2, 6, "a", "1.00")), final=True)
+    assert [part["number"] for part in sales.metadata()["batches"]] == [1, 2]
+    assert spark_rows(shop) == [("north", 2)]
 
 
 def test_state_rows_of_another_type_are_of_another_state(shop: Shop) -> None:

@@ -31,12 +31,12 @@ def state(tmp_path: Path) -> ReportState:
     return ReportState(NO_SESSION, project, window, ["groups", "distinct"], "cut")
 
 
-def wrote(state: ReportState, partial: str, number: int, **facts: Any) -> None:
+def wrote(state: ReportState, partial: str, number: int, at_s: float = 0.0, **facts: Any) -> None:
     """A partial's commit of one batch."""
     log = Path(state.path(partial)) / "_delta_log"
     log.mkdir(parents=True, exist_ok=True)
     told = {"freshline": 1, "update": number, "base": 1, "before": {}, "statics": {}, **facts}
-    info = {"timestamp": 0, "userMetadata": json.dumps(told)}
+    info = {"timestamp": int(at_s * 1000), "userMetadata": json.dumps(told)}
     (log / f"{number - 1:020d}.json").write_text(json.dumps({"commitInfo": info}))
 
 
@@ -45,8 +45,8 @@ def test_a_batch_took_as_long_as_until_its_last_partial_and_is_whole_with_all(st
     wrote(state, "distinct", 1, parents={"orders": 3}, seconds=3.5)
     wrote(state, "groups", 2, parents={"orders": 5}, before={"orders": 3}, seconds=1.0)
     assert state.batches() == [
-        Batch(1, 1, {"orders": 3}, {}, {}, {}, 3.5, True),
-        Batch(2, 1, {"orders": 5}, {"orders": 3}, {}, {}, 1.0, False),
+        Batch(1, 1, {"orders": 3}, {}, {}, {}, 3.5, True, untold_s=0.0),
+        Batch(2, 1, {"orders": 5}, {"orders": 3}, {}, {}, 1.0, False, untold_s=0.0),
     ]
 
 
@@ -86,6 +86,28 @@ def test_a_stream_that_was_put_back_has_other_rows_by_now(state, tmp_path) -> No
     assert batch.read_what_is_gone(project, {"orders": 2})
     load(7)
     assert batch.read_what_is_gone(project, {"orders": 3})
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked_s", "begins_again"),
+    [
+        ({"asked": 1000.0}, 1000.0, False),
+        ({"asked": 1000.0}, 2000.0, True),
+        ({"asked": None}, None, False),
+        # Of an earlier version, which made it at 1500 and did not note who asked.
+        ({}, None, False),
+        ({}, 1000.0, False),
+        ({}, 2000.0, True),
+    ],
+)
+def test_a_window_is_begun_again_for_who_asked_since_where_a_static_table_has_changed(
+    state, facts, asked_s, begins_again
+) -> None:
+    wrote(state, "groups", 1, 1500.0, parents={}, seconds=1.0, statics={"rates": 1}, **facts)
+    (batch,) = state.batches()
+    window = dataclasses.replace(state.window, asked_s=asked_s)
+    assert batch.was_for_another(window, {"rates": 2}) is begins_again
+    assert not batch.was_for_another(window, {"rates": 1})
 
 
 def test_submissions_are_counted_on_and_a_views_windows_apart_from_them(state) -> None:

@@ -54,7 +54,8 @@ class Batch:
         seconds: From its beginning until its last partial was written.
         whole: Whether all partials are there.
         marks: Of the commits that made those versions of its parents, by the parents' names.
-        asked_s: When somebody asked for the report; None: it is a view's.
+        asked_s: When somebody asked for the report; None: it is a view's, or nobody noted it.
+        untold_s: When an earlier version made it, which did not note ``asked_s``.
     """
 
     number: int
@@ -67,6 +68,7 @@ class Batch:
     whole: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
     asked_s: float | None = None
+    untold_s: float | None = None
 
     def read_others(self, session: SparkSession, table: TableDef) -> bool:
         """Whether a static table that it read was created again, or put back from a copy.
@@ -99,7 +101,11 @@ class Batch:
             window: As it is asked for now.
             statics: Versions of the static tables now.
         """
-        return self.asked_s != window.asked_s and dict(self.statics) != dict(statics)
+        if dict(self.statics) == dict(statics):
+            return False
+        if self.untold_s is not None:  # it was made after it was asked for
+            return window.asked_s is not None and window.asked_s > self.untold_s
+        return self.asked_s != window.asked_s
 
 
 def told_of(pinned: Pinned) -> dict[str, tuple[str, str]]:
@@ -133,9 +139,11 @@ class ReportState:
             PlatformError: A log cannot be read.
         """
         found: dict[int, list[Mapping[str, Any]]] = {}
+        made_s: dict[int, float] = {}
         for partial in self.partials:
             for commit in commits(self.path(partial)):
                 found.setdefault(commit.update, []).append(commit.metadata)
+                made_s.setdefault(commit.update, commit.timestamp_s)
         return [
             Batch(
                 number,
@@ -148,6 +156,7 @@ class ReportState:
                 len(parts) == len(self.partials),
                 parts[0].get(KEY, {}),
                 parts[0].get("asked"),
+                None if "asked" in parts[0] else made_s[number],
             )
             for number, parts in sorted(found.items())
         ]
