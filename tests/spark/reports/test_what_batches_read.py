@@ -251,6 +251,26 @@ def test_a_submission_that_an_earlier_version_began_goes_on(
     assert spark_rows(shop) == [("north", 2)]
 
 
+def test_what_a_window_has_left_in_batches_goes_also_where_it_ends_at_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version may have begun it."""
+    path = shop.root / "regions"
+    path.mkdir()
+    pq.write_table(pa.table({"shop": ["a"], "region": ["north"]}), path / "1.parquet")
+    sales = _sales(shop, query=REGIONS.replace("delta.", "parquet.").format(path))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(report_batches, "has_unversioned", lambda *_: False)
+        sales.batch(orders=sales.orders((1, 5, "a", "1.10")))
+    assert sales.partials()
+    shop.restart()
+    sales.batch(orders=sales.orders((2, 7, "a", "2.00")))
+    assert sales.partials()
+    sales.batch(orders=sales.orders((3, 8, "a", "3.00")), final=True)
+    assert spark_rows(shop) == [("north", 3)]
+    assert not sales.partials()
+
+
 def test_state_rows_of_another_type_are_of_another_state(shop: Shop) -> None:
     path = shop.root / "ranks"
 

@@ -372,6 +372,8 @@ class ReportBatches:
         output = run.session.sql(run.pinned.query)
         version, rows, _ = self._commit(run, output, [], why)
         seconds = run.elapsed_s()
+        # An earlier version may have begun the window in batches, or it was cut before a change.
+        forget_state(run.session, self._project, run.request.window)
         return BatchResult(
             1, 0, seconds, 0.0, version, rows, why.code, why.message, parents=run.versions()
         )
