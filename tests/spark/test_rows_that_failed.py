@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 SCHEMA = pa.schema([("id", pa.int64()), *((each, pa.string()) for each in ("kind", "text"))])
 QUERIES = {
-    # By SQLSTATE, each with a text over which it fails.
+    # By SQLSTATE, or what fails where Spark has none; each with a text over which it fails.
     "22018": ("SELECT kind, sum(CAST(text AS INT)) AS n FROM orders GROUP BY kind", "1", "x"),
     "23505": (
         "SELECT str_to_map(text, ';', '=')['to'] AS land, count(*) AS n FROM orders GROUP BY 1",
@@ -32,12 +32,22 @@ QUERIES = {
         "1",
         "x",
     ),
+    "sequence": (
+        "SELECT kind, sum(size(sequence(1, CAST(text AS INT), 1))) AS n FROM orders GROUP BY kind",
+        "2",
+        "-1",
+    ),
+    "format": (
+        "SELECT kind, sum(length(format_string(text, id))) AS n FROM orders GROUP BY kind",
+        "%d",
+        "%q",
+    ),
 }
 
 
-@pytest.mark.parametrize("state", QUERIES)
-def test_a_view_goes_on_once_the_row_is_gone_over_which_its_query_fails(spark, tmp_path, state):
-    query, good, bad = QUERIES[state]
+@pytest.mark.parametrize("what", QUERIES)
+def test_a_view_goes_on_once_the_row_is_gone_over_which_its_query_fails(spark, tmp_path, what):
+    query, good, bad = QUERIES[what]
     proving = Proving(Shop(tmp_path, spark))
     proving.feed(Source("orders", {"id": "bigint", "kind": "string", "text": "string"}))
     proving.view("totals", query)

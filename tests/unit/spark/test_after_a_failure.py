@@ -32,7 +32,17 @@ def failed(kind: str, text: str) -> BaseException:
         ("org.apache.spark.SparkRuntimeException", "[DUPLICATED_MAP_KEY] a. SQLSTATE: 23505"),
         ("org.apache.spark.SparkRuntimeException", "[USER_RAISED_EXCEPTION] no. SQLSTATE: P0001"),
         ("org.apache.spark.SparkArithmeticException", "[DIVIDE_BY_ZERO] b. SQLSTATE: 22012"),
+        ("org.apache.spark.SparkRuntimeException", "[EXCEED_LIMIT_LENGTH] c. SQLSTATE: 54006"),
         ("java.util.regex.PatternSyntaxException", "Unclosed group near index 1"),
+        # Spark has no SQLSTATE for these.
+        ("org.apache.spark.SparkIllegalArgumentException", "Illegal sequence boundaries: 1 to -1"),
+        ("java.util.UnknownFormatConversionException", "Conversion = '%q'"),
+        ("java.lang.ArithmeticException", "long overflow"),
+        (
+            "org.apache.spark.SparkRuntimeException",
+            "[USER_RAISED_EXCEPTION] Could not execute broadcast in 300 secs. SQLSTATE: P0001",
+        ),
+        ("java.util.concurrent.ExecutionException", "java.lang.ArithmeticException: overflow"),
     ],
 )
 def test_what_a_row_or_the_query_did_is_tried_once_in_full(kind, text):
@@ -50,7 +60,25 @@ def test_what_a_row_or_the_query_did_is_tried_once_in_full(kind, text):
             "ShuffleMapStage 3 has failed the maximum allowable number of times: 4",
         ),
         ("org.apache.spark.SparkException", "Could not execute broadcast in 300 secs."),
+        (
+            "org.apache.spark.SparkException",
+            (
+                "Job aborted due to stage failure: ShuffleMapStage 20 (save at Native.java:0) has"
+                " failed the maximum allowable number of times: 4. Most recent failure reason:\n"
+            ),
+        ),
+        (
+            "org.apache.spark.SparkException",
+            (
+                "Job aborted due to stage failure: Task 0 in stage 7.0 failed 4 times, most recent"
+                " failure: Lost task 0.3 in stage 7.0 (TID 31) (10.0.0.7 executor 5):"
+                " java.lang.OutOfMemoryError: Java heap space"
+            ),
+        ),
+        ("org.apache.spark.memory.SparkOutOfMemoryError", "[UNABLE_TO_ACQUIRE_MEMORY] of 9 bytes"),
+        ("org.apache.spark.shuffle.FetchFailedException", "Connection from 10.0.0.7:7 closed"),
         ("java.util.concurrent.TimeoutException", "Futures timed out after [300 seconds]"),
+        ("io.delta.exceptions.ConcurrentAppendException", "it is there"),
         ("org.apache.spark.sql.delta.ConcurrentTransactionException", "it is there"),
     ],
 )

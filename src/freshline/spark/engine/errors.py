@@ -48,16 +48,27 @@ _ENDED = re.compile(
     r"\[SPARK_JOB_CANCELLED|(?:Job|Stage)\b[^:]* SparkContext was shut down"
     r"|SparkContext has been shutdown|Cannot call methods on a stopped SparkContext"
 )
-_LOST = re.compile(
+_TASK = (
     r"Job aborted due to stage failure: Task [^:]+: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\)"
-    r" \([^()]*\): ExecutorLostFailure\b"
+    r" \([^()]*\): "
 )
-"""How messages of Spark's own begin that tell of its end, and of an executor's.
+_LOST = re.compile(rf"{_TASK}ExecutorLostFailure\b")
+_OVERTAXED = re.compile(
+    rf"{_TASK}[\w.]*(?:OutOfMemoryError|FetchFailed)"
+    r"|(?:Job aborted due to stage failure: )?\w*Stage \d+ .{0,300}?has failed the maximum"
+    r"|Could not execute broadcast in|Not enough memory to build and broadcast"
+    r"|Can't acquire \d+ bytes|Could not allocate memory|There is not enough memory",
+    re.DOTALL,
+)
+"""How messages of Spark's own begin that tell of its end, of an executor's, and of its limits.
 
 Further behind may stand what a row holds.
 """
-_OF_QUERIES = ("21", "22", "23", "42", "P0")
-"""Classes of SQLSTATE of what a query says or a row holds."""
+_OF_THE_MACHINE = re.compile(
+    r"OutOfMemoryError$|\.FetchFailedException$|^java\.util\.concurrent\.TimeoutException$"
+    r"|\bdelta\.(?:\w+\.)*\w*(?:Concurrent|MetadataChanged|ProtocolChanged)\w*$"
+)
+"""Classes of what is thrown where the machine, or another commit, is in the way."""
 _DENIED = re.compile(
     r"AccessDenied|Access Denied|[Ss]tatus [Cc]ode:? 403|: 403 |403 Forbidden"
     r"|AuthorizationPermissionMismatch"
@@ -171,12 +182,15 @@ def has_lost_executors(error: BaseException) -> bool:
     return any(map(_LOST.match, _of_spark(error)))
 
 
-def is_of_the_query(error: BaseException) -> bool:
-    """Whether a query failed by what it says or by a row, and not the machine below it."""
-    if sql_state(error).startswith(_OF_QUERIES):
+def is_of_the_machine(error: BaseException) -> bool:
+    """Whether something below the query failed, such as memory or a shuffle, and no row did.
+
+    Not asked the other way round: many errors of rows have neither a SQLSTATE nor a class of
+    Spark's (a bad format of ``format_string``, a sequence that ends before it begins).
+    """
+    if is_of_the_platform(error) or any(map(_OVERTAXED.match, _of_spark(error))):
         return True
-    # Of a bad regular expression in a column Spark has no name.
-    return any(kind == "java.util.regex.PatternSyntaxException" for kind, _ in _causes(error))
+    return any(_OF_THE_MACHINE.search(kind) for kind, _ in _causes(error))
 
 
 def is_denied(error: BaseException) -> bool:

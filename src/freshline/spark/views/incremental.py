@@ -16,7 +16,7 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_query, one_line
+from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_machine, one_line
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.engine.result_settings import zone_of
 from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
@@ -198,6 +198,6 @@ def prepared_by(strategy: RefreshStrategy, increment: Increment) -> StagedUpdate
         return strategy(increment)
     except SparkError as error:
         # All of a view is not computed at once on a machine that has just failed.
-        if increment.is_trial or is_gone(error) or not is_of_the_query(error):
+        if increment.is_trial or is_gone(error) or is_of_the_machine(error):
             raise
         raise NotIncrementalError("changes-failed", one_line(error)) from error
