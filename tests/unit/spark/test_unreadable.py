@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,6 +139,14 @@ def test_a_file_that_costs_executors_while_others_can_be_read_is_blamed() -> Non
     # Were it not, its table would stand still: all else is read with it each time.
     assert blamed({"b.json": LOST}) == ["b.json"]
     assert blamed({"b.json": LOST, "c.json": BROKEN}) == ["b.json", "c.json"]
+
+
+def test_a_file_that_is_gone_is_blamed_while_all_others_cost_executors(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    lost = dict.fromkeys(("a.json", "b.json"), LOST)
+    assert blamed(lost, str(tmp_path)) == ["c.json"]
+    assert blamed({"a.json": LOST}, str(tmp_path)) == ["a.json", "c.json"]
 
 
 def test_a_file_is_blamed_for_what_it_holds_whatever_words_are_in_it() -> None:

@@ -64,9 +64,10 @@ def unreadable_files(
         schema: The feed's; None: each file is read with its own.
 
     Returns:
-        None of them where the store, the network, the machine or Spark failed meanwhile, or all of
-        them are held back by the store or cost executors: credentials that have expired are no
-        file's fault, nor is a cluster that takes its machines back.
+        None of them where the store, the network, the machine or Spark failed meanwhile. None of
+        those that are there where the store holds all of them back, or all cost executors:
+        credentials that have expired are no file's fault, nor is a cluster that takes its machines
+        back.
     """
     told = reader.unreadable(session, names)
     if told is not None:
@@ -79,7 +80,7 @@ def unreadable_files(
             faults.append((name, fault))
         else:
             alive.append(name)
-    doubtful: list[str] = []
+    doubtful = set[str]()
     waiting = [alive] if alive else []
     while waiting:
         group = waiting.pop()
@@ -88,14 +89,14 @@ def unreadable_files(
         except SparkError:
             return []
         if fault and len(group) == 1:
-            doubtful += group if fault.startswith((_DENIED, _KILLS)) else []
+            doubtful.update(group if fault.startswith((_DENIED, _KILLS)) else [])
             meant = _separator_meant(reader, group[0], schema) if fault.startswith(_FIRST) else None
             faults.append((group[0], f"{fault}; {meant}" if meant else fault))
         elif fault:
             middle = len(group) // 2
             waiting += [group[middle:], group[:middle]]
-    if doubtful and len(doubtful) == len(alive):
-        return []
+    if len(doubtful) == len(alive):
+        faults = [each for each in faults if each[0] not in doubtful]
     order = {name: position for position, name in enumerate(names)}
     return sorted(faults, key=lambda named: order[named[0]])
 
