@@ -43,6 +43,10 @@ JSON: list[tuple[str | bytes | None, tuple | str]] = [
     ('{"id": 23, "p": 1e500000000}', "a number of thousands of digits"),
     ('{"id": 24, "p": "-1E-500000000"}', "a number of thousands of digits"),
     ('{"id": 25, "p": 1e3}', (25, None, Decimal("1000.00"), None)),
+    (
+        '{"id": 26, "p": "1", "note": "a1,12e4567,9f"}',
+        (26, None, Decimal(1), "a1,12e4567,9f"),
+    ),
     (b'{"id": 19, "note": "caf\xe9"}', "no text in UTF-8"),
     (b'\x00\x00\x00\x00\x01{"id": 20}', "no JSON"),
     (None, "no value"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -15,7 +13,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from freshline.spark.feeds.exact import huge_number
+from freshline.spark.feeds.exact import HugeNumbers
 
 ID = StructField("id", StringType())
 PRICE = StructField("p", DecimalType(9, 2))
@@ -25,12 +23,14 @@ NESTED = StructType(
 )
 LISTED = StructType([ID, StructField("prices", ArrayType(DecimalType(9, 2)))])
 MAPPED = StructType([ID, StructField("prices", MapType(StringType(), DecimalType(9, 2)))])
+DEEP = StructType([ID, StructField("prices", MapType(StringType(), ArrayType(DecimalType(9, 2))))])
+UMLAUT = StructType([ID, StructField("größe", DecimalType(9, 2))])
 REAL = StructType([ID, StructField("n", DoubleType())])
 
 
 def is_huge(schema: StructType, record: str) -> bool:
-    pattern = huge_number(schema)
-    return pattern is not None and re.search(pattern, record) is not None
+    huge = HugeNumbers.of(schema)
+    return huge is not None and huge.are_in(record)
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,21 @@ def is_huge(schema: StructType, record: str) -> bool:
         (LISTED, '{"prices": [1, 1e5000]}'),
         (LISTED, '{"prices": ["1", "1e5000"]}'),
         (MAPPED, '{"prices": {"a": "1e5000"}}'),
+        (DEEP, '{"prices": {"a": ["1"], "b": [1, "1e5000"]}}'),
+        (FLAT, '{"id": "a [", "p": 1e5000'),  # cut off: the parser computes before it sees that
+        (FLAT, '{"p": "1e5000"'),
+        (LISTED, '{"prices": ["1e5000"'),
+        (FLAT, """{'p': '1e5000'}"""),
+        (FLAT, r'{"id": "\\", "p": 1e5000, "n": "\""}'),
+        (UMLAUT, '{"größe": "1e5000"}'),
+        (UMLAUT, r'{"gr\u00f6\u00dfe": "1e5000"}'),
     ],
 )
 def test_a_number_of_thousands_of_digits_is_found(schema, record):
     assert is_huge(schema, record)
 
 
-@pytest.mark.parametrize("schema", [FLAT, NESTED, LISTED, MAPPED])
+@pytest.mark.parametrize("schema", [FLAT, NESTED, LISTED, MAPPED, DEEP])
 @pytest.mark.parametrize(
     "record",
     [
@@ -58,6 +66,16 @@ def test_a_number_of_thousands_of_digits_is_found(schema, record):
         '{"id": "sha256:12e45678901234567890abcdef", "p": 1.00}',
         '{"id": "a,12e4567 of them", "p": 1e999}',
         '{"id": "trace:1e12345x", "p": "1e30"}',
+        '{"id": "a1b2c3d,12e45678,9f8e7d6", "p": "1.00"}',
+        '{"id": "see [1e5000], please", "p": "1.00"}',
+        r'{"id": "{\"n\":12e45678}", "p": "1.00"}',
+        r'{"id": "\\", "o": ",1e5000,", "p": 1.00}',
+        """{"id": "it's", "o": ":1e5000,", 'p': "1.00"}""",
+        '{"id": "12e45678", "prices": null}',
+        '{"prices": null, "id": "12e45678"}',
+        '{"prices": [], "id": "12e45678"}',
+        '{"prices": {"12e45678": null}, "ids": ["12e45678"]}',
+        '{"prices": {"a": [1], "b": []}, "id": "12e45678"}',
     ],
 )
 def test_texts_that_only_look_like_one_are_not(schema, record):

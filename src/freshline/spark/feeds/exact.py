@@ -8,8 +8,9 @@ and its record does not fit (docs/design/0310).
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -43,35 +44,89 @@ NO_TEXT = "\ufffd"
 LONG_NUMBER = r"[:\[,]\s*-?(?:(?=[0-9]*\.)(?:[0-9]\.?){17,}|[0-9.]+[eE][+-]?[0-9]{3})"
 """Of json with a number that a double does not hold."""
 
-_HUGE = r"[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{3,}"
+_EXPONENT = r"[eE][-+]?0*[1-9][0-9]{3}"
+_HUGE = rf"[:\[,]\s*[-+]?[0-9.]+{_EXPONENT}"
+_HUGE_TEXT = rf"\s*[-+]?[0-9.]+{_EXPONENT}[0-9]*\s*"
 
 TEXT_TYPES = (StringType, VarcharType, CharType)
 
 
-def huge_number(schema: StructType) -> str | None:
-    """Of json with a number that has thousands of digits, or of zeros behind its point.
+@dataclass(frozen=True, slots=True)
+class HugeNumbers:
+    """Tells json with a number that has thousands of digits, or of zeros behind its point.
 
-    As a number it may stand anywhere, as a text only where the schema has a DECIMAL: ids like
-    ``12e45678`` are no numbers. None: the schema has no DECIMAL, and nothing computes the digits.
+    Into a DECIMAL, Spark's parser computes all of them. Such a number counts wherever it stands,
+    but a text only where the schema has a DECIMAL: ids such as ``12e45678`` are no numbers, and
+    what stands within a text is none either.
+
+    Attributes:
+        texts: Pattern of each text of a record. Its first group is the text where it matters: a
+            name of a column with a DECIMAL, or what may be a huge number.
+        found: Pattern of a huge number in a record of which only such texts are left.
     """
-    names, is_nested = set[str](), False
-    waiting: list[tuple[str, DataType]] = [(each.name, each.dataType) for each in schema]
-    while waiting:
-        name, kind = waiting.pop()
-        if isinstance(kind, DecimalType):
-            names.add(name)
-        elif isinstance(kind, StructType):
-            waiting += [(each.name, each.dataType) for each in kind]
-        elif isinstance(kind, ArrayType):
-            waiting.append((name, kind.elementType))
-            is_nested |= isinstance(kind.elementType, DecimalType)
-        elif isinstance(kind, MapType):
-            waiting.append((name, kind.valueType))
-            is_nested |= isinstance(kind.valueType, DecimalType)
-    if not names:
-        return None
-    before = r"[:\[,]" if is_nested else rf'"(?:{"|".join(map(re.escape, sorted(names)))})"\s*:'
-    return rf'(?:[:\[,]\s*{_HUGE}|{before}\s*"\s*{_HUGE}\s*")\s*[,}}\]]'
+
+    texts: str
+    found: str
+
+    @classmethod
+    def of(cls, schema: StructType) -> HugeNumbers | None:
+        """Those of a feed; None: without a DECIMAL nothing computes digits."""
+        depths = dict[int, set[str]]()
+        waiting: list[tuple[str, DataType, int]] = [("", schema, 0)]
+        while waiting:
+            name, kind, depth = waiting.pop()
+            if isinstance(kind, DecimalType):
+                depths.setdefault(depth, set()).add(name)
+            elif isinstance(kind, StructType):
+                waiting += [(each.name, each.dataType, 0) for each in kind]
+            elif isinstance(kind, ArrayType):
+                waiting.append((name, kind.elementType, depth + 1))
+            elif isinstance(kind, MapType):
+                waiting.append((name, kind.valueType, depth + 1))
+        if not depths:
+            return None
+        every = _names(set().union(*depths.values()))
+        kept = rf"""((["'])(?:{_HUGE_TEXT}|{every})\2)"""
+        # Possessive: else each character of a long text takes a frame of Java's stack.
+        other = r""""(?:[^"\\]++|\\[\s\S])*+"|'(?:[^'\\]++|\\[\s\S])*+'"""
+        found = [
+            rf"""["'](?:{_names(names)})["']\s*:\s*{_within(depth)}"""
+            for depth, names in sorted(depths.items())
+        ]
+        return cls(f"{kept}|{other}", "|".join([_HUGE, *found]))
+
+    def are_in(self, record: str) -> bool:
+        """Whether a record has one."""
+        if re.search(_EXPONENT, record) is None:
+            return False
+        return re.search(self.found, re.sub(self.texts, r"\1", record)) is not None
+
+    def are_among(self, records: Column) -> Column:
+        """Whether each record has one."""
+        left = F.regexp_replace(records, F.lit(self.texts), F.lit("$1"))
+        return records.rlike(_EXPONENT) & left.rlike(self.found)
+
+
+def _names(names: Iterable[str]) -> str:
+    """Pattern of names as they are, and as json writes them."""
+    written = {
+        each
+        for name in names
+        for each in (name, json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1])
+    }
+    return "|".join(map(re.escape, sorted(written)))
+
+
+def _within(depth: int) -> str:
+    """Pattern of a value, so many lists or maps deep, from its begin to a huge number as a text."""
+    huge = rf"""["']{_HUGE_TEXT}["'](?!\s*:)"""  # no key of a map
+    plain = rf"(?!{huge})[^\[\]{{}}]"
+    found, passed = huge, ""
+    for _ in range(depth):
+        within = rf"|[\[{{]{passed}[\]}}]" if passed else ""
+        passed = f"(?:{plain}{within})*+"
+        found = rf"(?:{huge}|[\[{{]{passed}{found})"
+    return found
 
 
 _WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {

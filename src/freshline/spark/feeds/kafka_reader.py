@@ -28,7 +28,7 @@ from freshline.project.model import Feed, KafkaSource, Project
 from freshline.project.sections.reader_options import as_feeds_are_read, csv_signs, option
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.cut_values import Dialect
-from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns, huge_number
+from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns, HugeNumbers
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
 from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader
 from freshline.spark.feeds.several_values import SEVERAL
@@ -117,9 +117,9 @@ class TopicReader(FeedReader):
         parse = F.from_csv if is_csv else F.from_json
         # from_csv takes a line end behind a record for a part of its last value.
         record = F.rtrim(text, F.lit("\r\n")) if is_csv else text
-        if not is_csv and (huge := huge_number(schema)) is not None:
+        if not is_csv and (huge := HugeNumbers.of(schema)) is not None:
             # Its parser would compute all digits of a number that no DECIMAL has.
-            record = F.when(~text.rlike(huge), text)
+            record = F.when(~huge.are_among(text), text)
         ddl = ", ".join(f"{backquoted(f.name)} {_ddl(f.dataType)}" for f in whole)
         found = records.select(
             parse(record, ddl, options).alias("parsed"),

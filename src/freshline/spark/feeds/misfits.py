@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType, T
 
 from freshline.project.model import Feed
 from freshline.project.sections.reader_options import csv_signs, option
-from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT, TEXT_TYPES, huge_number
+from freshline.spark.feeds.exact import LONG_NUMBER, NO_TEXT, TEXT_TYPES, HugeNumbers
 from freshline.spark.feeds.search import opened
 
 _SHOWN_CHARACTERS = 60
@@ -88,8 +88,8 @@ def _json_reason(text: str, schema: StructType, nulls: Sequence[str], feed: Feed
     record = _object_of(text, feed)
     if isinstance(record, str):
         return record
-    huge = huge_number(schema) if feed.kind == "kafka" else None
-    if huge is not None and re.search(huge, text):
+    huge = HugeNumbers.of(schema) if feed.kind == "kafka" else None
+    if huge is not None and huge.are_in(text):
         return "it has a number of thousands of digits, beside a DECIMAL"
     wrong = [
         f"column {field.name}: {_shown(json.dumps(record[field.name]))}"
