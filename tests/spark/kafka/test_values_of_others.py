@@ -47,6 +47,12 @@ JSON: list[tuple[str | bytes | None, tuple | str]] = [
         '{"id": 26, "p": "1", "note": "a1,12e4567,9f"}',
         (26, None, Decimal(1), "a1,12e4567,9f"),
     ),
+    (r'{"id": 27, "p": 1, "note": "{\"n\":12E456}"}', (27, None, Decimal(1), '{"n":12E456}')),
+    (
+        r'{"id": 28, "note": "{\"lat\":52.520008123456789012}"}',
+        (28, None, None, '{"lat":52.520008123456789012}'),
+    ),
+    (r'{"id": 29, "n\u006fte": [12345678901234567890.1]}', "more digits than Spark keeps"),
     (b'{"id": 19, "note": "caf\xe9"}', "no text in UTF-8"),
     (b'\x00\x00\x00\x00\x01{"id": 20}', "no JSON"),
     (None, "no value"),

@@ -86,14 +86,11 @@ class HugeNumbers:
         if not depths:
             return None
         every = _names(set().union(*depths.values()))
-        kept = rf"""((["'])(?:{_HUGE_TEXT}|{every})\2)"""
-        # Possessive: else each character of a long text takes a frame of Java's stack.
-        other = r""""(?:[^"\\]++|\\[\s\S])*+"|'(?:[^'\\]++|\\[\s\S])*+'"""
         found = [
             rf"""["'](?:{_names(names)})["']\s*:\s*{_within(depth)}"""
             for depth, names in sorted(depths.items())
         ]
-        return cls(f"{kept}|{other}", "|".join([_HUGE, *found]))
+        return cls(_texts_but(f"{_HUGE_TEXT}|{every}"), "|".join([_HUGE, *found]))
 
     def are_in(self, record: str) -> bool:
         """Whether a record has one."""
@@ -105,6 +102,21 @@ class HugeNumbers:
         """Whether each record has one."""
         left = F.regexp_replace(records, F.lit(self.texts), F.lit("$1"))
         return records.rlike(_EXPONENT) & left.rlike(self.found)
+
+
+def may_hold_others(records: Column, names: Sequence[str]) -> Column:
+    """Whether json may have a number, a list or an object under one of these names."""
+    written = _names(names)
+    left = F.regexp_replace(records, F.lit(_texts_but(written)), F.lit("$1"))
+    # A name with other escapes than ours is not found. One without quotes is: some options take it.
+    return records.contains("\\u") | left.rlike(rf"""(?:{written})["']?\s*:\s*[-\[{{0-9]""")
+
+
+def _texts_but(kept: str) -> str:
+    """Pattern of each text of json; its first group is the text where it is one of ``kept``."""
+    # Possessive: else each character of a long text takes a frame of Java's stack.
+    other = r""""(?:[^"\\]++|\\[\s\S])*+"|'(?:[^'\\]++|\\[\s\S])*+'"""
+    return rf"""((["'])(?:{kept})\2)|{other}"""
 
 
 def _names(names: Iterable[str]) -> str:

@@ -28,7 +28,13 @@ from freshline.project.model import Feed, KafkaSource, Project
 from freshline.project.sections.reader_options import as_feeds_are_read, csv_signs, option
 from freshline.spark.engine.errors import SparkError, one_line
 from freshline.spark.feeds.cut_values import Dialect
-from freshline.spark.feeds.exact import LONG_NUMBER, TEXT_TYPES, ExactColumns, HugeNumbers
+from freshline.spark.feeds.exact import (
+    LONG_NUMBER,
+    TEXT_TYPES,
+    ExactColumns,
+    HugeNumbers,
+    may_hold_others,
+)
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
 from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader
 from freshline.spark.feeds.several_values import SEVERAL
@@ -139,7 +145,9 @@ class TopicReader(FeedReader):
             wrong.append(_may_lose_a_nul(F.col(_TEXT), csv_signs(self._parsing)[1]))
         else:
             texts = [f.name for f in schema if isinstance(f.dataType, TEXT_TYPES)]
-            wrong += [_is_written_shorter(F.col(backquoted(name))) for name in texts]
+            shorter = [_is_written_shorter(F.col(backquoted(name))) for name in texts]
+            if shorter:  # a text that holds json, with its quotes escaped, looks like that, too
+                wrong.append(reduce(or_, shorter) & may_hold_others(F.col(_TEXT), texts))
             if option(self._parsing, "locale") is None:
                 decimals = [f.name for f in schema if isinstance(f.dataType, DecimalType)]
                 wrong += [_has_comma(name) for name in decimals if not _NO_PATH & set(name)]
