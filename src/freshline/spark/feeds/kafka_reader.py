@@ -263,10 +263,13 @@ def _ddl(kind: DataType) -> str:
 def _is_written_shorter(value: Column) -> Column:
     """Whether a text is not what stands in its record, but json that lost digits of a number.
 
-    Into a STRING column from_json writes an object or a number again, numbers as doubles.
+    Into a STRING column from_json writes an object or a number again, numbers as doubles: what is
+    too large for these as "Infinity", in quotes, and what is too small as 0.0.
     """
     text = F.col(_TEXT)
-    is_json = value.rlike(r"^[\[{0-9-]") & value.rlike(r"(?:[0-9]\.?){15,}|[0-9]E|Infinity")
+    is_json = value.rlike(r'^(?:[\[{0-9-]|"-?Infinity"$)') & value.rlike(
+        r"(?:[0-9]\.?){15,}|[0-9]E|Infinity|\b0\.0\b"
+    )
     return text.rlike(LONG_NUMBER) & F.coalesce(is_json & ~text.contains(value), F.lit(False))
 
 
