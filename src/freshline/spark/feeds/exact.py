@@ -44,6 +44,7 @@ NO_TEXT = "\ufffd"
 LONG_NUMBER = r"[:\[,]\s*-?(?:(?=[0-9]*\.)(?:[0-9]\.?){17,}|[0-9.]+[eE][+-]?[0-9]{3})"
 """Of json with a number that a double does not hold."""
 
+_ESCAPED = r"\\[\s\S]"
 _EXPONENT = r"[eE][-+]?0*[1-9][0-9]{3}"
 _HUGE = rf"[:\[,]\s*[-+]?[0-9.]+{_EXPONENT}"
 _HUGE_TEXT = rf"\s*[-+]?[0-9.]+{_EXPONENT}[0-9]*\s*"
@@ -87,7 +88,7 @@ class HugeNumbers:
             return None
         every = _names(set().union(*depths.values()))
         found = [
-            rf"""["'](?:{_names(names)})["']\s*:\s*{_within(depth)}"""
+            rf"""["'](?:{_names(names)})["']\s*:\s*{_as_text(depth)}"""
             for depth, names in sorted(depths.items())
         ]
         return cls(_texts_but(f"{_HUGE_TEXT}|{every}"), "|".join([_HUGE, *found]))
@@ -96,49 +97,56 @@ class HugeNumbers:
         """Whether a record has one."""
         if re.search(_EXPONENT, record) is None:
             return False
-        return re.search(self.found, re.sub(self.texts, r"\1", record)) is not None
+        left = re.sub(self.texts, r"\1", re.sub(_ESCAPED, "", record))
+        return re.search(self.found, left) is not None
 
     def are_among(self, records: Column) -> Column:
         """Whether each record has one."""
-        left = F.regexp_replace(records, F.lit(self.texts), F.lit("$1"))
-        return records.rlike(_EXPONENT) & left.rlike(self.found)
+        return records.rlike(_EXPONENT) & _left(records, self.texts).rlike(self.found)
 
 
 def may_hold_others(records: Column, names: Sequence[str]) -> Column:
     """Whether json may have a number, a list or an object under one of these names."""
     written = _names(names)
-    left = F.regexp_replace(records, F.lit(_texts_but(written)), F.lit("$1"))
     # A name with other escapes than ours is not found. One without quotes is: some options take it.
-    return records.contains("\\u") | left.rlike(rf"""(?:{written})["']?\s*:\s*[-\[{{0-9]""")
+    is_other = rf"""(?:{written})["']?\s*:\s*[-\[{{0-9]"""
+    return records.contains("\\u") | _left(records, _texts_but(written)).rlike(is_other)
 
 
 def _texts_but(kept: str) -> str:
-    """Pattern of each text of json; its first group is the text where it is one of ``kept``."""
-    # Possessive: else each character of a long text takes a frame of Java's stack.
-    other = r""""(?:[^"\\]++|\\[\s\S])*+"|'(?:[^'\\]++|\\[\s\S])*+'"""
-    return rf"""((["'])(?:{kept})\2)|{other}"""
+    """Pattern of each text of json without escapes; its first group is one of ``kept``.
+
+    Of texts with escapes it would need a group that repeats: in Java each round takes stack, or
+    in Python before 3.11.5 it matches wrongly.
+    """
+    return rf"""((["'])(?:{kept})\2)|"[^"]*+"|'[^']*+'"""
+
+
+def _left(records: Column, texts: str) -> Column:
+    """Json without escapes, and of its texts with those in the first group of ``texts`` alone."""
+    plain = F.regexp_replace(records, F.lit(_ESCAPED), F.lit(""))
+    return F.regexp_replace(plain, F.lit(texts), F.lit("$1"))
 
 
 def _names(names: Iterable[str]) -> str:
-    """Pattern of names as they are, and as json writes them."""
+    """Pattern of names as json writes them, with escapes taken out."""
     written = {
-        each
+        re.sub(_ESCAPED, "", each)
         for name in names
         for each in (name, json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1])
     }
     return "|".join(map(re.escape, sorted(written)))
 
 
-def _within(depth: int) -> str:
+def _as_text(depth: int) -> str:
     """Pattern of a value, so many lists or maps deep, from its begin to a huge number as a text."""
     huge = rf"""["']{_HUGE_TEXT}["'](?!\s*:)"""  # no key of a map
-    plain = rf"(?!{huge})[^\[\]{{}}]"
-    found, passed = huge, ""
-    for _ in range(depth):
-        within = rf"|[\[{{]{passed}[\]}}]" if passed else ""
-        passed = f"(?:{plain}{within})*+"
-        found = rf"(?:{huge}|[\[{{]{passed}{found})"
-    return found
+    if depth == 0:
+        return huge
+    # Where so many end at once, the value ends, and where none begins within it before it ends.
+    end = rf"(?:[\]}}]\s*){{{depth}}}"
+    begin = r"[\[{]" if depth == 1 else r"[\[{](?=[^\[\]{}]*[\[{])"
+    return rf"{begin}(?>(?:(?!{end}|{huge})[\s\S])*){huge}"
 
 
 _WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {
