@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.delta.metadata import encode
 from freshline.executor.report_records import BatchRequest
 from freshline.spark.engine import jvm
 from freshline.spark.reports import batches as report_batches
@@ -234,7 +235,6 @@ def test_a_submission_that_an_earlier_version_began_goes_on(
     path = shop.root / "regions"
     regions(path, a="north")
     sales = _sales(shop, query=REGIONS.format(path))
-    encode = report_state.encode
 
     def as_before(*args: Any, more: dict[str, Any], **named: Any) -> str:
         del more["asked"]
