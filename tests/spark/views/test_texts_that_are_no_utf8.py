@@ -24,6 +24,9 @@ SMILE, ZHE = "\N{SLIGHTLY SMILING FACE}".encode(), "\N{CYRILLIC SMALL LETTER ZHE
 CASES = {
     "greater": (SMILE, b"\xff", b""),  # the statistics say that U+FFFD is the greatest
     "less": (ZHE, b"\x80", ZHE),  # and here that it is the least
+    # What is asked for stands in the condition as bytes: it cannot be quoted as it is.
+    "greater, with a quote": (SMILE + b"'", b"\xff", b""),
+    "less, with a dollar": (ZHE + b"$", b"\x80", ZHE),
 }
 VIEWS = {
     "merged": "SELECT k, count(*) AS n FROM blobs GROUP BY k",

@@ -31,7 +31,7 @@ from freshline.spark.commits.comments import Comments
 from freshline.spark.commits.selection import ALL
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import without_lost_partitions
-from freshline.spark.engine.listed import listed_files, rows_of
+from freshline.spark.engine.listed import is_misled, listed_files, rows_of, untold_files
 from freshline.spark.engine.pins import known_snapshot
 from freshline.spark.engine.sizing import together, weight
 
@@ -39,9 +39,6 @@ Mode = Literal["append", "overwrite"]
 
 _TAKEN_WHOLE_BYTES = 64 * 1024
 """A table that is no larger is written anew sooner than Delta tells which of its files to write."""
-
-_REPLACED = "instr(stats, '\ufffd') > 0"
-"""Files with a least or greatest text that Delta could not write down as it is."""
 
 _DELTA = "org.apache.spark.sql.delta"
 _SAVE_MODES: Mapping[Mode, str] = {
@@ -286,17 +283,13 @@ class Transaction:
             files = no_files
         else:
             files = transaction.filterFiles()
-        if not alone and not predicate.isascii():
+        if not alone and is_misled(predicate):
             files = self._with_untold(files)
         return Touched(transaction.snapshot(), files, partitions_alone=alone)
 
     def _with_untold(self, files: Any) -> Any:
-        """These files, and those whose statistics are wrong about their texts.
-
-        Statistics have U+FFFD for bytes that are not UTF-8. It sorts elsewhere among texts that
-        are not ASCII, so Delta leaves out such a file although the row is in it.
-        """
-        doubtful = self._transaction.snapshot().allFiles().filter(_REPLACED).collectAsList()
+        """These files, and those whose statistics are wrong about their texts."""
+        doubtful = untold_files(self._transaction.snapshot())
         if not doubtful.size():
             return files
         found = {str(each.path()): each for each in jvm.elements(files)}

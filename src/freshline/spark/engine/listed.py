@@ -26,6 +26,11 @@ a file Parquet's own statistics leave out what a query does not need."""
 MOST_FILES = 8
 """Each takes some messages to the JVM; many are left to Delta's own reader."""
 
+_UNTOLD = "instr(stats, '\ufffd') > 0"
+"""Files with a least or greatest text that Delta could not write down as it is."""
+
+_BYTES_OF_ASCII = re.compile(r"X'(?:[0-7][0-9a-f])*'")
+
 _PLAIN_PATH = re.compile(r"[\w./-]+", re.ASCII)
 _LEFT_OUT = ("_", ".")
 """Spark's own reader takes files whose names begin so for notes of some program."""
@@ -57,6 +62,23 @@ def listed_files(snapshot: Any, limit_bytes: int | None = None) -> Any | None:
         return None
     listed = files.get()
     return listed if int(listed.size()) == int(checksum.numFiles()) else None
+
+
+def is_misled(condition: str) -> bool:
+    """Whether by Delta's statistics rows may be left out for which a condition is true.
+
+    Statistics have U+FFFD for bytes that are not UTF-8. It sorts elsewhere among texts that are
+    not ASCII; to one that is, all these bytes are the same.
+
+    Args:
+        condition: SQL that we wrote; it may hold texts as their bytes.
+    """
+    return not condition.isascii() or "X'" in _BYTES_OF_ASCII.sub("", condition)
+
+
+def untold_files(snapshot: Any) -> Any:
+    """A Java list of AddFile: those whose statistics are wrong about their texts."""
+    return snapshot.allFiles().filter(_UNTOLD).collectAsList()
 
 
 class ParquetFile(NamedTuple):

@@ -1,0 +1,29 @@
+"""Which conditions Delta's statistics mislead: those with texts that are not ASCII."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshline.spark.engine.listed import is_misled
+from freshline.spark.views.groups import _among, _spanned
+
+
+@given(st.binary(max_size=6), st.text(st.characters(max_codepoint=127), max_size=6))
+def test_a_text_of_ascii_stands_to_bytes_as_to_what_statistics_have_for_them(stored, asked):
+    told, text = stored.decode(errors="replace").encode(), asked.encode()
+    assert (told < text, told > text) == (stored < text, stored > text)
+
+
+@pytest.mark.parametrize("text", ["", "Oslo", "O'Brien", "a\\b", "${x}", "\x7f'"])
+def test_a_condition_with_texts_of_ascii_is_not_misled(text):
+    assert not is_misled(_among(["k"], ["string"], [(text,), ("b",), (None,)]))
+    assert not is_misled(_spanned(["k"], ["string"], {0: (text, text + "'", 1)}))
+
+
+@pytest.mark.parametrize("text", ["Łódź", "Côte d'Ivoire", "a\\ж", "$é", "\x80'"])
+def test_a_condition_with_another_text_is_misled(text):
+    assert is_misled(_among(["k"], ["string"], [("a'b",), (text,)]))
+    assert is_misled(_among(["k", "n"], ["string", "int"], [("a'b", 1), (text, 2)]))
+    assert is_misled(_spanned(["k"], ["string"], {0: ("A'", text, 0)}))
