@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
-from freshline.delta.changelog import AddedFile, LoggedChanges, logged_changes
+from freshline.delta.arrivals import read_commit
+from freshline.delta.changelog import AddedFile, ChangesGoneError, LoggedChanges, logged_changes
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.listed import (
@@ -57,9 +58,23 @@ class Changes:
         self._session = session
         self._path = path
         self._frame: DataFrame | None = None
-        logged = logged_changes(path, old, new)
-        self._is_logged = logged is not None
-        self._logged = logged if logged is not None else self._asked()
+        self._told = logged_changes(path, old, new)
+        self._is_logged = self._told is not None
+
+    @cached_property
+    def redefined(self) -> bool:
+        """Whether the parent's columns or properties changed."""
+        if self._told is not None:
+            return self._told.redefined
+        return _redefines(self._path, self.old, self.new)
+
+    @cached_property
+    def _logged(self) -> LoggedChanges:
+        """What is told from the change feed waits until it is asked for.
+
+        Where a column's type changed, rows from before may not be readable.
+        """
+        return self._asked() if self._told is None else self._told
 
     @property
     def some(self) -> bool:
@@ -70,16 +85,6 @@ class Changes:
     def rewrote(self) -> bool:
         """Whether rows were deleted or updated, not only inserted."""
         return self._logged.rewrote
-
-    @property
-    def redefined(self) -> bool:
-        """Whether the parent's columns or properties changed."""
-        return self._logged.redefined
-
-    @property
-    def keeps_columns(self) -> bool:
-        """Whether the log tells that the parent's columns are those it had."""
-        return self._is_logged and not self._logged.redefined
 
     @property
     def rows(self) -> int:
@@ -248,3 +253,14 @@ class Changes:
             rows=sum(by_type.values()),
             readable=False,
         )
+
+
+def _redefines(path: str, old: int, new: int) -> bool:
+    """Whether a commit changed columns or properties, of a log that is not on this machine."""
+    for version in range(old + 1, new + 1):
+        commit = read_commit(path, version)
+        if commit is None:
+            raise ChangesGoneError(f"commit {version} of {path} was cleaned up")
+        if commit.redefined:
+            return True
+    return False

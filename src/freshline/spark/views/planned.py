@@ -67,14 +67,13 @@ class Planned:
     def over(
         self, session: SparkSession, request: UpdateRequest, parents: Sequence[Parent]
     ) -> ViewPlan:
-        """The plan; the parents are opened only where their columns may have changed."""
+        """The plan over parents whose columns no commit since their old versions changed.
+
+        They are opened only where the plan is not of these versions.
+        """
         known = self._known
         before = {parent.name: parent.changes.old for parent in parents}
-        if (
-            known is not None
-            and known.versions == before
-            and all(parent.changes.keeps_columns for parent in parents)
-        ):
+        if known is not None and known.versions == before:
             known.versions = dict(request.parents)
             return known.plan
         frames = {parent.name: parent.frame for parent in parents}
