@@ -27,3 +27,13 @@ def test_a_condition_with_another_text_is_misled(text):
     assert is_misled(_among(["k"], ["string"], [("a'b",), (text,)]))
     assert is_misled(_among(["k", "n"], ["string", "int"], [("a'b", 1), (text, 2)]))
     assert is_misled(_spanned(["k"], ["string"], {0: ("A'", text, 0)}))
+
+
+@pytest.mark.parametrize("text", ["k = 'tax'", "k = x'61'", "k = 'x1'", r"k RLIKE '\\d'"])
+def test_a_query_with_texts_of_ascii_is_not_misled(text):
+    assert not is_misled(f"SELECT k FROM t WHERE {text}")
+
+
+@pytest.mark.parametrize("text", ["k = 'Caf\\u00e9'", "k = CAST(x'C3A9' AS STRING)", "k = 'é'"])
+def test_a_query_with_another_text_is_misled(text):
+    assert is_misled(f"SELECT k FROM t WHERE {text}")

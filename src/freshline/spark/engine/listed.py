@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -29,7 +31,15 @@ MOST_FILES = 8
 _UNTOLD = "instr(stats, '\ufffd') > 0"
 """Files with a least or greatest text that Delta could not write down as it is."""
 
-_BYTES_OF_ASCII = re.compile(r"X'(?:[0-7][0-9a-f])*'")
+_OTHER_LETTER = re.compile(r"\bX\s*'(?!(?:[0-7][0-9A-F])*')|\\[U0-3]")
+"""In SQL: a text as its bytes, not all of them of ASCII, or a letter by its number."""
+
+_MOST_KNOWN = 1024
+"""Versions of tables."""
+
+_lock = threading.Lock()
+_known: OrderedDict[tuple[str, int, int], bool] = OrderedDict()
+"""Whether it has files with such statistics, by what tells a version of a table from others."""
 
 _PLAIN_PATH = re.compile(r"[\w./-]+", re.ASCII)
 _LEFT_OUT = ("_", ".")
@@ -71,14 +81,38 @@ def is_misled(condition: str) -> bool:
     not ASCII; to one that is, all these bytes are the same.
 
     Args:
-        condition: SQL that we wrote; it may hold texts as their bytes.
+        condition: SQL, also of a whole query; it may hold texts as their bytes, or letters by their
+            numbers. What functions make of it is not seen, as chr(233).
     """
-    return not condition.isascii() or "X'" in _BYTES_OF_ASCII.sub("", condition)
+    return not condition.isascii() or _OTHER_LETTER.search(condition.upper()) is not None
 
 
 def untold_files(snapshot: Any) -> Any:
     """A Java list of AddFile: those whose statistics are wrong about their texts."""
     return snapshot.allFiles().filter(_UNTOLD).collectAsList()
+
+
+def has_untold_files(snapshot: Any) -> bool:
+    """Whether statistics of a file of a version are wrong about its texts: a job, once a version.
+
+    Without one where no column can hold a text.
+    """
+    if "string" not in str(snapshot.schema().catalogString()):
+        return False
+    key = (
+        str(snapshot.metadata().id()),
+        int(snapshot.version()),
+        int(snapshot.logSegment().lastCommitFileModificationTimestamp()),
+    )
+    with _lock:
+        if key in _known:
+            return _known[key]
+    found = int(untold_files(snapshot).size()) > 0
+    with _lock:
+        _known[key] = found
+        while len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return found
 
 
 class ParquetFile(NamedTuple):

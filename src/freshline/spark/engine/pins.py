@@ -28,7 +28,14 @@ from freshline.project.model import Project, StaticRead, TableDef
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.in_driver import collected, read_again
-from freshline.spark.engine.listed import SMALL_BYTES, listed_files, mark_of, rows_of
+from freshline.spark.engine.listed import (
+    SMALL_BYTES,
+    has_untold_files,
+    is_misled,
+    listed_files,
+    mark_of,
+    rows_of,
+)
 from freshline.spark.engine.own_session import read_every_row, reads_every_row
 from freshline.spark.engine.session import is_local
 from freshline.spark.engine.sizing import together
@@ -305,19 +312,27 @@ def _log_elsewhere(session: SparkSession, catalog: str, parts: list[str]) -> Any
     return table.deltaLog() if str(table.getClass().getName()) == _DELTA_TABLE else None
 
 
-def register_parents(session: SparkSession, project: Project, versions: Mapping[str, int]) -> None:
-    """Make each parent, at its version, a view of the session under the parent's name."""
+def register_parents(
+    session: SparkSession, project: Project, versions: Mapping[str, int], query: str
+) -> None:
+    """Make each parent, at its version, what a query means by the parent's name in a session."""
     for name, version in versions.items():
-        frame = at_version(session, project.table_path(name), version)
+        frame = at_version(session, project.table_path(name), version, query)
         jvm.show(frame, name)
 
 
-def at_version(session: SparkSession, path: str, version: int) -> DataFrame:
+def at_version(session: SparkSession, path: str, version: int, asked: str = "") -> DataFrame:
     """A Delta table's rows at a version.
 
     Of a small table all files are read, instead of asking first which of them a query needs.
+
+    Args:
+        session: In which they are read.
+        path: Of the table.
+        version: Which one.
+        asked: As of :func:`frame_of`.
     """
-    return frame_of(session, path, snapshot_at(session, path, version))
+    return frame_of(session, path, snapshot_at(session, path, version), asked)
 
 
 def snapshot_at(session: SparkSession, path: str, version: int) -> Any:
@@ -377,12 +392,23 @@ def _has_staged(folder: Path) -> bool:
         return False
 
 
-def frame_of(session: SparkSession, path: str, snapshot: Any) -> DataFrame:
-    """The rows of :func:`snapshot_at`; of a small table all files are read."""
+def frame_of(session: SparkSession, path: str, snapshot: Any, asked: str = "") -> DataFrame:
+    """The rows of :func:`snapshot_at`; of a small table all files are read.
+
+    Args:
+        session: In which they are read.
+        path: Of the table.
+        snapshot: Of it.
+        asked: SQL in which all texts stand that a query over them compares with theirs.
+    """
     files = listed_files(snapshot, SMALL_BYTES)
-    if files is None and reads_every_row(session) and has_vectors(snapshot):
-        return _of_all_files(session, snapshot)
     if files is None:
+        if reads_every_row(session):
+            in_all = has_vectors(snapshot)
+        else:
+            in_all = is_misled(asked) and has_untold_files(snapshot)
+        if in_all:
+            return _of_all_files(session, snapshot)
         version = int(snapshot.version())
         return session.read.format("delta").option("versionAsOf", version).load(location(path))
     rows = rows_of(session, snapshot, files)

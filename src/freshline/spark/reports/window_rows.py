@@ -58,7 +58,11 @@ class WindowRows:
         if self.column is None:
             first, last = self._arrived()
             return self._inserted(first, min(version, last))
-        return self._in_time(at_version(self.session, self.path, version))
+        return self._in_time(self.whole(version))
+
+    def whole(self, version: int) -> DataFrame:
+        """All rows at a version, for the report's query."""
+        return at_version(self.session, self.path, version, self.window.table.query)
 
     def between(self, old: int, new: int) -> DataFrame:
         """The window's rows that came after version ``old``, up to ``new``.
@@ -136,7 +140,7 @@ def whole_or_window(
     def frame(name: str) -> DataFrame:
         each = rows[name]
         if each.column is None and project.table(name).kind == "derived":
-            return at_version(each.session, each.path, pins[name])
+            return each.whole(pins[name])
         return each.upto(pins[name])
 
     return frame

@@ -53,10 +53,11 @@ def _outcome(
             return RowCheck(table.name, check.name, SKIPPED, check.warns, reason=reason)
         versions[name] = version
     try:
+        wanted = wrong_rows(check, table.name)
         for name, version in versions.items():
-            frame = at_version(session, project.table_path(name), version)
+            frame = at_version(session, project.table_path(name), version, wanted)
             frame.createOrReplaceTempView(name)
-        found = session.sql(wrong_rows(check, table.name))
+        found = session.sql(wanted)
         as_json = F.to_json(F.struct("*"), _AS_JSON)
         rows = [row[0] for row in found.select(as_json).limit(SAMPLE_ROWS + 1).collect()]
         failing = found.count() if len(rows) > SAMPLE_ROWS else len(rows)

@@ -50,7 +50,9 @@ class ViewCheck(Check):
             raise SkippedError("it was made with other values of its query's variables")
         self.query = self.pinned(pins)
         frames = {
-            name: at_version(self.session, self.project.table_path(name), int(pins[name]))
+            name: at_version(
+                self.session, self.project.table_path(name), int(pins[name]), table.query
+            )
             for name in table.parents
         }
 

@@ -237,7 +237,7 @@ class DerivedUpdates:
             changes = Changes(session, path, int(last.metadata["parents"][name]), version)
             if changes.redefined:
                 raise NotIncrementalError("parent-redefined")
-            parents.append(Parent(session, name, path, changes))
+            parents.append(Parent(session, name, path, changes, self._table.query))
         plan = self._plan.over(session, request, parents)
         united = united_chars(update.pinned.query, self._schemas(update, parents))
         if united is not None and isinstance(plan.merge, Decomposition):
@@ -311,7 +311,7 @@ class DerivedUpdates:
             )
             if error is not None:
                 raise error
-        register_parents(session, self._project, update.request.parents)
+        register_parents(session, self._project, update.request.parents, table.query)
         register_programs(session, self._project, table, update.pinned.names)
         output = without_mixed_chars(session.sql(update.pinned.query))
         there = transaction.schema

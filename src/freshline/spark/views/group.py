@@ -46,7 +46,7 @@ def _recomputed(
     if touched.is_empty:
         return StagedUpdate(None, state_facts(increment, plan, named))
     for parent in increment.parents:
-        increment.register(parent.name, parent.frame)
+        increment.register(parent.name, parent.frame_for(touched.view.sql))
     if named is None:
         return from_query(increment, touched.view)
     rows = sql_of(increment, partial.query)

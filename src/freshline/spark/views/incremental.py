@@ -17,6 +17,7 @@ from freshline.spark.commits.transaction import Staged, Transaction
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import kind_of
 from freshline.spark.engine.errors import SparkError, is_gone, is_of_the_machine, one_line
+from freshline.spark.engine.listed import is_misled
 from freshline.spark.engine.pins import at_version, columns_of, frame_of, snapshot_at
 from freshline.spark.engine.result_settings import zone_of
 from freshline.spark.engine.sizing import COMPILED_FROM_BYTES
@@ -35,17 +36,25 @@ class Parent:
         name: As in the project.
         path: Of its Delta table.
         changes: Between the two versions.
+        query: The view's.
     """
 
     session: SparkSession
     name: str
     path: str
     changes: Changes
+    query: str = ""
 
     @cached_property
     def frame(self) -> DataFrame:
         """All its rows, at the new version; not opened for an update that is made in full."""
-        return frame_of(self.session, self.path, self._snapshot)
+        return frame_of(self.session, self.path, self._snapshot, self.query)
+
+    def frame_for(self, asked: str) -> DataFrame:
+        """The same for the query's rows for which other SQL, over its columns, is true."""
+        if is_misled(self.query) or not is_misled(asked):
+            return self.frame
+        return frame_of(self.session, self.path, self._snapshot, asked)
 
     @cached_property
     def schema(self) -> StructType:
@@ -60,7 +69,7 @@ class Parent:
         """All its rows at the old version."""
         if not self.changes.some:
             return self.frame
-        return at_version(self.session, self.path, self.changes.old)
+        return at_version(self.session, self.path, self.changes.old, self.query)
 
     def inserted(self) -> DataFrame:
         """The rows it gained, where it lost none."""

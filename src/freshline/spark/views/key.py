@@ -50,8 +50,8 @@ def recompute_keys(increment: Increment) -> StagedUpdate:
         wanted = dict(zip(parents, in_parents, strict=True))
         for parent in increment.parents:
             of_parent = wanted.get(parent.name)  # None: named in a WITH query that nothing reads
-            rows = parent.frame if of_parent is None else of_parent.of(parent.frame)
-            increment.register(parent.name, rows)
+            rows = parent.frame_for(in_view.sql)
+            increment.register(parent.name, rows if of_parent is None else of_parent.of(rows))
         return from_query(increment, in_view)
 
 

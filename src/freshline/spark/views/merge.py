@@ -101,9 +101,11 @@ def write(
     """
     combined = {}
     for partial in plan.partials:
-        rows = state_of(increment, partial).rows(versions[partial.name])
-        if written is not None:
-            rows = written.state.of(rows)
+        state, version = state_of(increment, partial), versions[partial.name]
+        if written is None:
+            rows = state.rows(version)
+        else:
+            rows = written.state.of(state.rows(version, written.state.sql))
         combined[partial.name] = combining(increment, partial)(rows)
     output = final_rows(increment, plan, combined)
     configuration, more = increment.project.configuration, state_facts(increment, plan, versions)

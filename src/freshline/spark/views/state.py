@@ -68,9 +68,9 @@ class State:
         """Where it is."""
         return f"{self.project.own_path}/state/{self.request.table}/{self.partial}"
 
-    def rows(self, version: int) -> DataFrame:
-        """Its rows at a version; several for a group."""
-        return at_version(self.session, self.path, version)
+    def rows(self, version: int, asked: str = "") -> DataFrame:
+        """Its rows at a version, of which those are wanted that are asked for; several a group."""
+        return at_version(self.session, self.path, version, asked)
 
     def build(self, rows: DataFrame) -> int:
         """Begin anew with these rows; returns the version."""
