@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from freshline.spark.commits.replacement import replace
+from freshline.spark.commits.transaction import Transaction
+from freshline.spark.engine.pins import location
 from tests.spark.views.proving import Proving
 from tests.spark.views.test_texts_that_are_no_utf8 import SMILE
 
@@ -78,3 +81,26 @@ def test_rows_are_found_in_files_that_statistics_leave_out(shop, monkeypatch, ca
     session.sql(f"DELETE FROM delta.`{path}` WHERE id = 5")
     update()
     assert [way for way, _ in proving.told["shown"]] == ways
+
+
+def test_rows_of_a_table_without_a_change_feed_are_replaced(spark, tmp_path):
+    """Delta's own replaceWhere looks for them by the same statistics."""
+    session, path = spark.newSession(), str(tmp_path / "shown")
+
+    def frame(*rows: tuple[int, bytes]):
+        made = session.createDataFrame(rows, "id BIGINT, raw BINARY")
+        return made.selectExpr("id", "CAST(raw AS STRING) AS k").coalesce(1)
+
+    frame((1, SMILE), (2, b"\xff"), (3, b"a")).write.format("delta").save(path)
+    replaced = replace(
+        Transaction(session, location(path), "shown", 1),
+        frame((4, SMILE)),
+        f"(`k` IS NOT NULL AND `k` IN ('{SMILE.decode()}'))",
+        configuration={},
+        input_bytes=0,
+        counted={"large": "id > 3", "small": "id < 3"},
+    )
+    replaced.staged.commit("{}")
+    assert (replaced.staged.rows, replaced.facts) == (1, {"large": 1, "small": 0})
+    found = session.read.format("delta").load(path)
+    assert sorted(row["id"] for row in found.collect()) == [2, 3, 4]

@@ -33,6 +33,7 @@ from pyspark.sql.types import StructType
 from freshline.spark.commits.selection import Selection
 from freshline.spark.commits.transaction import Staged, Touched, Transaction
 from freshline.spark.engine import jvm
+from freshline.spark.engine.listed import is_misled
 from freshline.spark.engine.sizing import compile_for, sized
 from freshline.sql.text.reads import backquoted, quoted_column
 
@@ -114,7 +115,10 @@ def replace(
     by_condition = replaced.keys is None
     if touched is None:
         touched = transaction.touched(replaced.sql, by_condition=by_condition)
-    if by_condition and (touched.partitions_alone or not transaction.feeds_changes):
+    by_delta = touched.partitions_alone or not (
+        transaction.feeds_changes or is_misled(replaced.sql)
+    )
+    if by_condition and by_delta:
         # Delta removes whole files, or has no change feed to write.
         rows = counts.on(rows)
         options = {"replaceWhere": replaced.sql}
@@ -133,6 +137,11 @@ def replace(
         return Replaced(staged, counts.told(rows), staged.rows)
     old, columns = touched.frame(session), [quoted_column(name) for name in rows.columns]
     size_bytes = input_bytes + touched.size_bytes
+    if not transaction.feeds_changes:
+        counts = _Counts({_NEW: "true", **(counted or {})})
+        kept = jvm.selected(replaced.others(old), columns)
+        output = sized(session, kept.unionAll(counts.on(rows)), configuration, size_bytes)
+        return _without_changes(transaction.write(output, touched), counts, rows)
     compile_for(session, configuration, input_bytes + transaction.weight_bytes(touched))
     signed = jvm.selected(replaced.of(old), [*columns, f"-1 AS {_SIGN}"])
     signed = signed.unionAll(jvm.selected(rows, [*columns, f"1 AS {_SIGN}"]))
@@ -165,6 +174,13 @@ def replace(
     staged.rows, changed = told.pop(_NEW), told.pop(_NET)
     staged.cuts = apart is not None
     return Replaced(staged, told, changed, counts.times_us)
+
+
+def _without_changes(staged: Staged, counts: _Counts, rows: DataFrame) -> Replaced:
+    """What is staged of a table that has no change feed."""
+    told = counts.told(rows)
+    staged.rows = told.pop(_NEW)
+    return Replaced(staged, told)
 
 
 def _changes(signed: DataFrame, schema: StructType) -> DataFrame:
