@@ -11,8 +11,9 @@ import os
 from collections.abc import Collection, Mapping
 
 from freshline.core.errors import PlatformError, UserError
-from freshline.delta.log import CommitRecord, last_commit, table_id, version
+from freshline.delta.log import CommitRecord, last_commit, last_update, table_id, version
 from freshline.delta.standing import departure, of_others
+from freshline.executor.source import Held
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.store import Journal, Row
 from freshline.runtime.journal.writer import accept_changes
@@ -78,18 +79,22 @@ def left_behind(
     """
     for former in dict.fromkeys(name for table in project.tables for name in table.former):
         row = rows.get(former)
-        if former in reloaded or (row is not None and row["dropped"]):
+        if row is not None and row["dropped"]:
             continue
         if project.has_table(former) and project.table(former).kind == "base":
             continue
-        left = [table for table in project.tables if former in table.former]
-        left = [table for table in left if _is_new(project, table, rows, reloaded)]
+        heirs = [table for table in project.tables if former in table.former]
+        left = [table for table in heirs if _is_new(project, table, row, rows, reloaded)]
+        if any(_is_loaded(project, table, rows) for table in heirs if table not in left):
+            continue  # so the dataset goes on under the other names already
         if left and _was_loaded(project, former):
             names = " ".join(table.name for table in left)
+            own = rows.get(left[0].name)
+            is_new = "back" if own is not None and own["dropped"] else "new"
             return UserError(
                 "loaded-elsewhere",
-                f"table {left[0].name} is new and what was loaded is in table {former}: they are"
-                " one dataset of the pipeline",
+                f"table {left[0].name} is {is_new} and what was loaded is in table {former}:"
+                " they are one dataset of the pipeline, as far as names tell",
                 where=left[0].place,
                 rule="a dataset has its schema in its name (bronze_orders) where another one has"
                 " its last name, and one of several flows is a view over a table for each",
@@ -100,22 +105,42 @@ def left_behind(
 
 
 def _is_new(
-    project: Project, table: TableDef, rows: Mapping[str, Row], reloaded: Collection[str]
+    project: Project,
+    table: TableDef,
+    former: Row | None,
+    rows: Mapping[str, Row],
+    reloaded: Collection[str],
 ) -> bool:
-    """Whether nothing was loaded into a table so far, and nobody has said that this is meant."""
+    """Whether nothing was loaded into a table so far, and nobody has said that this is meant.
+
+    Likewise one that comes back: others have loaded under the former name since it left.
+    """
     row = rows.get(table.name)
     if table.name in reloaded or (row is not None and row["accepted_version"] is not None):
         return False
+    is_back = former is not None and row is not None and row["dropped"]
+    return is_back or not _is_loaded(project, table, rows)
+
+
+def _is_loaded(project: Project, table: TableDef, rows: Mapping[str, Row]) -> bool:
+    row = rows.get(table.name)
     return (
-        not (row is not None and row["number"])
-        and last_commit(project.table_path(table.name)) is None
+        bool(row is not None and row["number"])
+        or last_commit(project.table_path(table.name)) is not None
     )
 
 
 def _was_loaded(project: Project, name: str) -> bool:
-    """Whether a table, of the project or not, was last made as a base table."""
-    commit = last_commit(project.table_path(name))
-    return commit is not None and bool({"files", "offsets"} & commit.metadata.keys())
+    """Whether a table, of the project or not, was last made as a base table from files or topics.
+
+    What came from a Delta table is there still: whoever reads it begins with all of its rows.
+    """
+    commit = last_update(project.table_path(name))
+    return (
+        commit is not None
+        and bool({"files", "offsets"} & commit.metadata.keys())
+        and Held.in_commit(commit.metadata) is None
+    )
 
 
 def lost_standing(

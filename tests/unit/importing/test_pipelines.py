@@ -314,10 +314,15 @@ def test_a_base_table_knows_its_names_of_before_something_was_added_or_removed(p
     )
     former = {table.name: table.former for table in project.tables}
     assert former == {
-        "orders__orders": ("orders", "shop_orders"),
-        "orders__app": ("orders", "shop_orders"),
+        "orders__orders": ("orders", "shop_orders", "shop_orders__orders"),
+        "orders__app": ("orders", "shop_orders", "shop_orders__app"),
         "orders": (),
     }
+    project, _ = pipeline(
+        f"{alone} CREATE FLOW app AS INSERT INTO orders BY NAME SELECT id FROM STREAM app;"
+        " CREATE MATERIALIZED VIEW b.orders AS SELECT 1 AS id;"
+    )
+    assert project.table("shop_orders__app").former == ("orders", "shop_orders", "orders__app")
 
 
 @pytest.mark.parametrize(

@@ -380,3 +380,81 @@ def test_a_table_that_left_the_project_before_is_nobodys_former_one(tmp_path):
     assert Shop(made_project(tmp_path, {"parts": ()})).run_until_idle() == 0
     tables, former = ADDED[0]
     assert renamed(tmp_path, tables, **former).run_until_idle() == 0
+
+
+LOADED = {"orders__web": ("orders", "bronze_orders"), "orders__app": ("orders", "bronze_orders")}
+
+
+@pytest.mark.parametrize("has_new_journal", [False, True])
+def test_a_flow_whose_feed_has_nothing_yet_stops_no_later_start(tmp_path, has_new_journal):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    tables = {"orders__web": (), "orders__app": (), "orders": ("orders__web", "orders__app")}
+    # The second flow was added under a version that refused nothing, or its table was rebuilt.
+    shop = renamed(tmp_path, tables)
+    shop.file("orders__web", 1, [2])
+    shop.run_until_idle()
+    last = last_commit(shop.project.table_path("orders"))
+    assert last is not None
+    assert "files" in last.metadata
+    if has_new_journal:
+        for path in journal_path(shop.project).parent.glob("journal*"):
+            path.unlink()
+    shop = renamed(tmp_path, tables, **LOADED)
+    shop.run_until_idle()
+    shop.file("orders__app", 1, [3])
+    assert shop.run_until_idle() == 0
+    assert sorted(shop.executor.numbers("orders")) == [2, 3]
+
+
+def test_what_came_from_a_delta_table_may_stay_behind_under_a_former_name(tmp_path):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    path = before.project.table_path("orders")
+    last = last_commit(path)
+    assert last is not None
+    source = {"files": [], "source": {"id": "t", "version": 1, "mark": "m"}, "update": 2}
+    told = CommitProperties(
+        custom_metadata={"userMetadata": json.dumps({**last.metadata, **source})}
+    )
+    DeltaTable(path).delete("n = 1", commit_properties=told)
+    tables, former = ADDED[0]
+    shop = renamed(tmp_path, tables, **former)
+    shop.file("bronze_orders", 2, [2])
+    assert shop.run_until_idle() == 0
+    assert shop.executor.numbers("bronze_orders") == [2]
+
+
+def test_a_rebuild_of_the_view_over_the_flows_is_refused_too(tmp_path):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    tables, former = ADDED[1]
+    shop = renamed(tmp_path, tables, **former)
+    shop.file("orders__web", 2, [2])
+    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
+    with pytest.raises(UserError, match=r"table orders__web is new .* in table orders"):
+        shop.warehouse(options).run()
+    assert shop.executor.numbers("orders") == [1]
+
+
+def test_what_was_loaded_under_another_name_meanwhile_is_not_left_behind(tmp_path):
+    before = made_shop(tmp_path, {"orders": ()})
+    before.file("orders", 1, [1])
+    assert before.run_until_idle() == 0
+    tables, former = ADDED[0]
+    shop = renamed(tmp_path, tables, **former)
+    with_journal(shop, lambda journal: accept_offline(shop.project, journal, "bronze_orders"))
+    shop.file("bronze_orders", 2, [2])
+    assert shop.run_until_idle() == 0
+    back = renamed(tmp_path, {"orders": ()}, orders=("bronze_orders",))
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"table orders is back .* in table bronze_orders"):
+            back.run_until_idle()
+    with_journal(back, lambda journal: accept_offline(back.project, journal, "orders"))
+    back.file("orders", 3, [3])
+    for _ in range(2):
+        assert back.run_until_idle() == 0
+    assert back.executor.numbers("orders") == [1, 3]

@@ -369,7 +369,7 @@ class Graph:
             tuple(query.needs.programs),
             tuple(query.needs.parents),
             query.feed,
-            former_names(dataset or output.name, name),
+            former_names(dataset or output.name, name, query.flow.name if dataset else ""),
         )
 
     def _is_delta(self, feed: str | None) -> bool:

@@ -33,12 +33,14 @@ def names_of(outputs: Iterable[Output]) -> dict[Key, str]:
     }
 
 
-def former_names(dataset: tuple[str, ...], name: str) -> tuple[str, ...]:
+def former_names(dataset: tuple[str, ...], name: str, flow: str = "") -> tuple[str, ...]:
     """What a table may have been called before something was added to its pipeline, or removed.
 
     Args:
         dataset: The name of the dataset that it has rows of.
         name: What it is called now.
+        flow: The one of several into the dataset that fills it; empty: there is one.
     """
-    alone, beside_another = dataset[-1], "_".join(dataset[-2:])
-    return tuple(each for each in (alone, beside_another) if each != name)
+    whole = (dataset[-1], "_".join(dataset[-2:]))
+    parts = tuple(f"{each}__{flow}" for each in whole) if flow else ()
+    return tuple(each for each in (*whole, *parts) if each != name)
