@@ -245,6 +245,7 @@ def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
         CREATE STREAMING TABLE raw_twice AS SELECT key + key AS twice FROM raw;
         USE other;
         CREATE STREAMING TABLE late AS SELECT * FROM STREAM web.late;
+        CREATE STREAMING TABLE near AS SELECT * FROM STREAM delta.`file:/lake/near`;
         """
     )
     assert errors == []
@@ -256,6 +257,7 @@ def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
         "paid_feed": ("delta", "s3a://lake/paid", None, "tables/all.sql:3"),
         "raw_feed": ("delta", "", "lake.raw", "tables/all.sql:4"),
         "late_feed": ("delta", "", "web.late", "tables/all.sql:7"),
+        "near_feed": ("delta", "/lake/near", None, "tables/all.sql:8"),
     }  # fmt: skip
     assert {table.name: (table.kind, table.feed) for table in project.tables} == {
         "clicks": ("base", "clicks_feed"),
@@ -263,6 +265,7 @@ def test_a_stream_of_a_delta_table_outside_is_a_feed(pipeline):
         "paid": ("base", "paid_feed"),
         "raw_twice": ("base", "raw_feed"),
         "late": ("base", "late_feed"),
+        "near": ("base", "near_feed"),
     }
     assert queries(project)["clicks"] == (
         "base", "select id from STREAM clicks_feed AS clicks where id > 0",

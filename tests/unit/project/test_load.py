@@ -192,7 +192,10 @@ def test_the_tables_are_read_parents_first(root):
 def test_the_folder_of_a_feed_may_be_a_uri_of_this_machine_with_one_slash(root, written, path):
     file = root / "freshline.yml"
     file.write_text(file.read_text().replace("path: feed/orders", f"path: {written}"))
-    assert load_project(root).feeds["orders_feed"].path == path
+    with file.open("a") as end:
+        end.write(f"  shipped: {{kind: delta, path: '{written}'}}\n")
+    feeds = load_project(root).feeds
+    assert [feeds[name].path for name in ("orders_feed", "shipped")] == [path, path]
 
 
 def test_static_reads_carry_their_paths_and_spans(root):

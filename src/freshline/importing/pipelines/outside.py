@@ -73,7 +73,7 @@ def _source(found: Definitions, flow: Flow, read: Read) -> tuple[str, str | None
     if not before:
         return None
     if [part.lower() for part in before] == ["delta"] and (last.startswith("/") or is_uri(last)):
-        return last.removeprefix("file://").rstrip("/"), None
+        return last.removeprefix("file://").removeprefix("file:").rstrip("/"), None
     name = flow.scope.whole(read.parts) or read.name
     schema = tuple(part.lower() for part in flow.scope.full(read.parts)[:-1])
     if schema in {output.key[:-1] for output in found.outputs} or not is_session_table(name):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
 from freshline.core.errors import UserError
 from freshline.project.model import Feed, TableDef
 from freshline.project.names import rejected_name
+
+_HERE = re.compile("file:(//)?(?=/)")
+"""How a URI of this machine begins."""
 
 
 def own_sources(feeds: Mapping[str, Feed], storage: str) -> list[UserError]:
@@ -80,5 +85,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def _plain(path: str) -> str:
-    """Without ``..`` and the like, where it is a path and no URI, in which these may be names."""
-    return os.path.normpath(path) if path.startswith("/") else path.rstrip("/")
+    """Without ``..`` and the like, where it is of this machine; in URIs these may be names."""
+    here = _HERE.match(path)
+    path = path if here is None else unquote(path[here.end() :])
+    return (os.path.normpath(path) if path.startswith("/") else path).rstrip("/")

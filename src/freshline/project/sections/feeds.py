@@ -39,7 +39,12 @@ _SAMPLE = datetime(2024, 2, 29, 13, 14, 15)  # noqa: DTZ001 - only to try a form
 
 
 def resolved(path: str, root: Path) -> str:
-    """An absolute path (relative ones start at ``root``), or a URI as it is."""
+    """An absolute path (relative ones start at ``root``), or a URI as it is.
+
+    One slash is right in a URI of this machine, too: ``file:/data/in``.
+    """
+    if path.startswith("file:/") and not path.startswith("file://"):
+        path = path.removeprefix("file:")
     return path if is_uri(path) else str((root / path).absolute())
 
 
@@ -114,13 +119,10 @@ def _files(section: Section, name: str, root: Path) -> Feed:
     if format_ in {"csv", "json"}:
         _require_schema(section, f"{format_} files do not carry their types")
     schema, _ = _schema(section)
-    path = section.text("path") or ""
-    if path.startswith("file:/") and "://" not in path:
-        path = path.removeprefix("file:")  # one slash is right in a URI of this machine, too
     return Feed(
         name,
         "files",
-        resolved(path, root),
+        resolved(section.text("path") or "", root),
         format_,
         _options_of_files(section, format_),
         schema,
