@@ -153,6 +153,20 @@ CREATE MATERIALIZED VIEW customers AS SELECT 1 AS id, 'a' AS name;
                 " NAME_feed. Rename the view, and where it is read."
             ),
         ),
+        (  # nobody is told of what reads it
+            (
+                "CREATE TEMPORARY VIEW orders AS SELECT id FROM STREAM web;\n"
+                "CREATE TEMPORARY VIEW more AS SELECT id FROM STREAM orders;\n"
+                "CREATE STREAMING TABLE shop.orders AS SELECT * FROM STREAM orders;\n"
+                "CREATE STREAMING TABLE big AS SELECT more.id FROM STREAM more WHERE id > 9;\n"
+                "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM shop.orders;"
+            ),
+            (
+                "[duplicate-name] tables/all.sql:1: the temporary view orders has the name of the"
+                " table spark_catalog.shop.orders; queries here read tables by their last names;"
+                " the table is defined at tables/all.sql:3. Rename the view, and where it is read."
+            ),
+        ),
         (
             "CREATE STREAMING TABLE t (id INT NOT NULL) AS SELECT id FROM STREAM web;",
             (

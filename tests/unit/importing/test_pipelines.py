@@ -359,3 +359,24 @@ def test_a_pipeline_without_a_time_zone_is_told_that_spark_takes_the_machines(
     assert [each[:64] for each in told] == [
         "spark-pipeline.yml: configuration has no spark.sql.session.timeZ"
     ] * is_told
+
+
+def test_a_temporary_view_may_have_the_name_of_a_table_that_nobody_reads(pipeline):
+    project, errors = pipeline(
+        "CREATE TEMPORARY VIEW orders AS SELECT id FROM STREAM web WHERE id > 1;"
+        " CREATE STREAMING TABLE shop.orders AS SELECT * FROM STREAM orders;"
+    )
+    assert errors == []
+    table = project.table("orders")
+    assert (table.kind, table.feed, table.programs) == ("base", "web", ())
+    assert "FROM STREAM web WHERE id > 1" in table.query
+
+
+def test_a_temporary_view_may_have_the_name_of_a_feed_that_nobody_reads(pipeline):
+    project, errors = pipeline(
+        "CREATE TEMPORARY VIEW app AS SELECT id FROM STREAM web WHERE id > 1;"
+        " CREATE STREAMING TABLE orders AS SELECT * FROM STREAM app;"
+    )
+    assert errors == []
+    assert project.table("orders").feed == "web"
+    assert "FROM STREAM web WHERE id > 1" in project.table("orders").query

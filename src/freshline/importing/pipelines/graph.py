@@ -17,6 +17,7 @@ from freshline.importing.inlining import Source, View, inlined, without_end
 from freshline.importing.pipelines.datasets import (
     collected,
     fault,
+    has_functions,
     refuse_twins,
     refuse_views_of_feeds,
 )
@@ -94,7 +95,7 @@ class Graph:
         self.made = SessionViews()
         self.warnings: list[str] = []
         self.names = names_of(self.outputs.values())
-        refuse_twins(found, self.outputs, self.flows, self.names)
+        refuse_twins(found, self.outputs, self.flows, self.names, self._key)
 
     def session_views(self) -> list[Described]:
         """Every dataset as a view of a session, for whoever calls its Python functions."""
@@ -140,7 +141,10 @@ class Graph:
             self.warnings += [f"{output.place}: {output.name[-1]} {each}" for each in output.notes]
             if output.kind != "temporary":
                 statements += self._table(key, output)
-        feeds = {feed.name for feed in {**self.feeds, **self.found.feeds}.values()}
+        feeds = {feed.name for feed in self.found.feeds.values()}
+        feeds |= {each.feed for each in statements if each.feed is not None}
+        if has_functions(self.found):
+            feeds |= {feed.name for feed in self.feeds.values()}
         refuse_views_of_feeds(self.found, self.outputs, feeds)
         known = {name.lower() for name in self.names.values()}
         for name, properties in self.properties.items():
