@@ -263,7 +263,7 @@ class SparkExecutor:
                     known[key] = settings_of(sessions[own], self._project, table)
             except SparkError:  # its update says why
                 continue
-            if surely_differ(facts, known[key]):
+            if surely_differ(facts, known[key], table):
                 found.append(name)
         return found
 

@@ -10,7 +10,9 @@ from freshline.project.model import Project, TableDef
 from freshline.spark.engine.result_settings import settings_of, surely_differ
 
 ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-TABLE = SimpleNamespace(query="SELECT count(*) AS n FROM orders", programs=())
+TABLE: TableDef = SimpleNamespace(  # type: ignore[assignment] # nothing but its query is asked for
+    query="SELECT count(*) AS n FROM orders", programs=()
+)
 
 
 def told(tmp_path, name: str, value: str) -> bool:
@@ -18,8 +20,7 @@ def told(tmp_path, name: str, value: str) -> bool:
     project = Project("p", tmp_path, str(tmp_path / "w"), (), {}, {name: value})
     found = {**ALWAYS, name: value}
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda key, _default=None: found[key]))
-    table: TableDef = TABLE  # type: ignore[assignment] # nothing but its query is asked for
-    settings = settings_of(session, project, table)  # type: ignore[arg-type] # as the session
+    settings = settings_of(session, project, TABLE)  # type: ignore[arg-type] # as the session
     assert settings.items() >= ALWAYS.items()
     return settings.get(name) == value
 
@@ -69,7 +70,7 @@ LOSES = {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}
     "now", [ALWAYS | {"spark.sql.session.timeZone": "Asia/Tokyo"}, ALWAYS | LOSES, {}]
 )
 def test_a_setting_that_is_another_one_is_told_from_the_commit(now):
-    assert surely_differ({"plan": None, "settings": ALWAYS}, now)
+    assert surely_differ({"plan": None, "settings": ALWAYS}, now, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -86,4 +87,23 @@ def test_a_setting_that_is_another_one_is_told_from_the_commit(now):
     ids=["says none", "of a version that said fewer", "about speed", "set by updates themselves"],
 )
 def test_a_commit_that_says_less_or_more_makes_nothing_anew_by_itself(facts, now):
-    assert not surely_differ(facts, now)
+    assert not surely_differ(facts, now, TABLE)
+
+
+@pytest.mark.parametrize(
+    ("variable", "differs"),
+    [
+        ("spark.shop.region", True),
+        ("env:REGION", True),
+        ("spark.app.id", False),
+        ("spark.app.startTime", False),
+        ("spark.driver.port", False),
+        ("spark:spark.driver.host", False),
+    ],
+)
+def test_a_variable_that_each_start_changes_makes_nothing_anew_by_itself(variable, differs):
+    query = f"SELECT '${{{variable}}}' AS v, count(*) AS n FROM orders"
+    table: TableDef = SimpleNamespace(query=query, programs=())  # type: ignore[assignment] # as above
+    then, now = ({**ALWAYS, "${}": value} for value in ("a", "b"))
+    assert surely_differ({"plan": None, "settings": then}, now, table) == differs
+    assert surely_differ({"plan": None, "settings": then}, {**now, **LOSES}, table)

@@ -9,6 +9,7 @@ read would be another one (docs/design/0330).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,11 @@ _SETTINGS = (_ZONE, ANSI)
 """With others of these the same query over the same rows can give another result."""
 _VARIABLES = "${}"
 """Beside the settings in a commit: a short name for the query with the values of its variables."""
+_OF_RUN = re.compile(
+    r"\$\{(?:(?:spark|sparkconf|hivevar|hiveconf):)?"
+    r"spark\.(?:app\.(?:id|startTime|submitTime)|driver\.(?:host|port))\}"
+)
+"""Variables that have another value whenever Spark starts."""
 _OF_SQL = "spark.sql."
 _OF_SPEED = tuple(
     f"{_OF_SQL}{each}"
@@ -120,20 +126,24 @@ def has_variables(table: TableDef) -> bool:
     return "${" in _text(table)
 
 
-def surely_differ(facts: Mapping[str, Any], now: Mapping[str, str]) -> bool:
+def surely_differ(facts: Mapping[str, Any], now: Mapping[str, str], table: TableDef) -> bool:
     """Whether a view's commit was made under other settings than these, whatever our version was.
 
     Earlier versions said fewer of them, and no ``plan``: what they did not say counts at the
-    view's next update, and not at once for every view of a project.
+    view's next update, and not at once for every view of a project. Likewise variables, where
+    one of them is another one at each start.
 
     Args:
         facts: The commit's metadata.
         now: By :func:`settings_of`, in a session in which no update has begun.
+        table: The view.
     """
     then: Mapping[str, str] | None = facts.get("settings")
     if then is None:
         return False
     names = then.keys() | now.keys() if "plan" in facts else then.keys() & now.keys()
+    if _OF_RUN.search(_text(table)):
+        names = names - {_VARIABLES}
     return any(
         then.get(name) != now.get(name)
         for name in names
