@@ -32,8 +32,9 @@ def test_a_folder_is_a_feed_without_the_options_that_are_the_schedulers(project,
         "orders_feed", "files", str(tmp_path / "in"), "csv", read, "id INT", None,
         None, PLACE,
     )  # fmt: skip
-    again = Stream("csv", f"file://{tmp_path}/in/", {"header": "true"}, "id INT")
-    assert feed_for(again, "others", project, {"orders_feed": feed}, PLACE) is feed
+    for start in ("file://", "file:"):
+        again = Stream("csv", f"{start}{tmp_path}/in/", {"header": "true"}, "id INT")
+        assert feed_for(again, "others", project, {"orders_feed": feed}, PLACE) is feed
 
 
 def test_a_second_source_of_a_function_has_a_feed_of_its_own(project):
