@@ -13,6 +13,7 @@ from deltalake import CommitProperties, DeltaTable
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.loaded import fold, folded
 from freshline.delta.log import last_commit
+from freshline.importing.pipelines.naming import former_names
 from freshline.project.model import KafkaSource
 from freshline.runtime.accepting import lost_standing
 from freshline.runtime.failures import FailureHandling
@@ -458,3 +459,20 @@ def test_what_was_loaded_under_another_name_meanwhile_is_not_left_behind(tmp_pat
     for _ in range(2):
         assert back.run_until_idle() == 0
     assert back.executor.numbers("orders") == [1, 3]
+
+
+def test_the_tables_of_several_flows_are_not_left_behind_by_a_namesake(tmp_path):
+    tables = {"orders__one": (), "orders__two": (), "orders": ("orders__one", "orders__two")}
+    before = made_shop(tmp_path, tables)
+    before.file("orders__one", 1, [1])
+    before.file("orders__two", 1, [2])
+    assert before.run_until_idle() == 0
+    names = former_names(("b", "shop", "orders"), "shop_orders__one", "one")
+    shop = renamed(
+        tmp_path,
+        {"shop_orders__one": (), "shop_orders": ("shop_orders__one",), "b_orders": ()},
+        shop_orders__one=names,
+        b_orders=former_names(("b", "b", "orders"), "b_orders"),
+    )
+    with pytest.raises(UserError, match=r"shop_orders__one is new .* in table orders__one"):
+        shop.run_until_idle()
