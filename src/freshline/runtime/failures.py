@@ -17,7 +17,7 @@ from freshline.core.scheduler import Scheduler
 from freshline.executor.records import FeedFile, UnreadableFilesError
 from freshline.runtime.feeds.backoff import Backoff
 from freshline.runtime.feeds.pending import PendingFiles, file_of
-from freshline.runtime.journal.writer import Ledger, forget_failure, forget_given_up
+from freshline.runtime.journal.writer import Ledger, forget_failure
 from freshline.runtime.notices import Hears, one_line
 from freshline.runtime.requests.backfills import note_ended
 from freshline.runtime.tracks import Outcome
@@ -165,7 +165,6 @@ class FailureHandling:
             self._pending.put_back(table, file)
             events.append(FileArrived(table, min(file.timestamp_s, now_s), file.name))
         self._failures.pop(table, None)
-        forget_given_up(journal, table)
         running, has_news = scheduler.table(table).running, scheduler.table(table).has_news
         if not has_news and (running is None or running.command.upkeep):
             forget_failure(journal, table)

@@ -197,7 +197,10 @@ class Requests:
             except FreshlineError as error:
                 return [], refusal(error)
             self._failures.accept(name, version)
-        left_out = not_again(self._journal, name)
+        left_out = ""
+        if kind == "retry":  # who accepts what others made says nothing of a backfill
+            left_out = not_again(self._journal, name)
+            forget_given_up(self._journal, name)
         events, files = self._failures.retry(self._scheduler, name, now_s)
         if version is not None and version >= 0 and self._project.table(name).kind == "base":
             events.append(OthersAccepted(name, version))

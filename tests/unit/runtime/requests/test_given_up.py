@@ -85,6 +85,14 @@ def test_a_retry_that_a_run_answers_ends_it(shop):
     assert read_status(shop.project, time.time()).backfills == ()
 
 
+def test_that_its_table_is_accepted_does_not_end_it(shop):
+    with LiveRun(shop):
+        shop.recorder.wait_for("ready", 2)
+        assert shop.ask("accept", "orders")["ok"]
+    (given_up,) = read_status(shop.project, time.time()).backfills
+    assert given_up.error == "[made-to-fail] no room"
+
+
 @pytest.mark.parametrize("range_s", [(5.0, 9.0), (0.0, 20.0)])
 def test_one_of_its_range_that_is_done_ends_it(shop, range_s):
     backfill(shop, *range_s)
