@@ -30,7 +30,7 @@ from freshline.core.oversight.catching_up import Pace, Recoveries
 from freshline.core.oversight.feeds import FeedHealth
 from freshline.core.policies.aus import Aus
 from freshline.core.scheduler import Scheduler
-from freshline.project.model import Project
+from freshline.project.model import Feed, Project
 from freshline.runtime.feeds.watcher import listing_interval_s
 from freshline.runtime.journal.store import Journal
 from freshline.times import brief_s
@@ -61,9 +61,11 @@ class Oversight:
         known = {row["name"]: row for row in journal.rows("SELECT * FROM feeds")}
         self._feeds: dict[str, FeedHealth] = {}
         for feed in project.feeds.values():
-            if feed.kind not in ("files", "push") or not self._readers[feed.name]:
-                continue  # each reader of a topic or a table looks by itself
             row = known.get(feed.name)
+            if not _is_watched(feed) or not self._readers[feed.name]:
+                if row is not None and row["silent_since_s"] is not None:
+                    journal.put("feeds", {"name": feed.name}, silent_since_s=None)
+                continue
             period_s = feed.period_s or (row["period_s"] if row else None)
             slack_s = listing_interval_s(feed)
             if feed.kind == "push" and project.ingest is not None:
@@ -340,6 +342,15 @@ class Oversight:
             return False
         self._written[key] = values
         return True
+
+
+def _is_watched(feed: Feed) -> bool:
+    """Whether a feed's silence means something.
+
+    Each reader of a topic or a table looks by itself. Of pushed records a period that is learned
+    says how often they are landed, and not how often somebody pushes.
+    """
+    return feed.kind == "files" or (feed.kind == "push" and feed.period_s is not None)
 
 
 def _silence(health: FeedHealth, now_s: float) -> str:

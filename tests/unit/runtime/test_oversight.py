@@ -39,12 +39,13 @@ class Run:
         more: int = 0,
         kind: FeedKind = "files",
         land_after_s: float = 5.0,
+        period_s: float | None = 10.0,
     ) -> None:
         settings = SchedulerSettings(tracks=tracks, policy=policy, partition=partition)
         others = {f"c{number}": () for number in range(more)}
         project = made_project(root, {"a": (), "b": (), "v": ("a",), **others}, settings)
         feeds = {
-            name: dataclasses.replace(feed, period_s=10.0, kind=kind)
+            name: dataclasses.replace(feed, period_s=period_s, kind=kind)
             for name, feed in project.feeds.items()
         }
         ingest = IngestSettings(root, land_after_s=land_after_s) if kind == "push" else None
@@ -130,6 +131,26 @@ def test_a_feed_of_pushed_records_falls_silent_too(tmp_path):
     run.journal.flush()
     a, b = read_feeds(run.journal)
     assert (a.silent_since_s, b.silent_since_s) == (100.0, None)
+
+
+def test_of_pushed_records_a_period_that_was_learned_says_nothing(tmp_path):
+    """It is of the files in which records are landed; who pushes may do so when it likes."""
+    run = Run(tmp_path, "max-benefit", kind="push", period_s=None)
+    run.told = [(100.0, PeriodLearned("a", 5.5)), (100.0, PeriodLearned("b", 5.5))]
+    run.play({"a": regular(101), "b": regular(300)}, 400.0)
+    assert run.notices == []
+
+
+def test_a_feed_that_nobody_watches_any_more_is_not_silent_any_more(tmp_path):
+    run = Run(tmp_path, "max-benefit", kind="push")
+    run.play({"a": regular(101), "b": regular(300)}, 150.0)
+    run.journal.flush()
+    feeds = {
+        name: dataclasses.replace(feed, period_s=None) for name, feed in run.project.feeds.items()
+    }
+    Oversight(dataclasses.replace(run.project, feeds=feeds), run.journal, run.core, 150.0)
+    run.journal.flush()
+    assert [feed.silent_since_s for feed in read_feeds(run.journal)] == [None, None]
 
 
 def test_pushed_records_that_are_landed_rarely_are_no_outage_of_their_feed(tmp_path):
