@@ -24,7 +24,7 @@ _FIRST_PATIENCE_S = 20.0
 """So long waits whoever this process has told nothing yet, such as a command that asks once."""
 
 _LASTS_S = 10.0
-"""What a slow look found is told for so long, and not looked for again."""
+"""What a look found is told for so long, and not looked for again."""
 
 _GIVEN_UP_S = 90.0
 """A look that goes on for longer hangs: another one is begun."""
@@ -122,13 +122,12 @@ class _Look:
     def is_over(self) -> bool:
         """Whether another look is to be made: it hangs, or what it found is old.
 
-        What was found at once is old at once. What nobody had the patience for is still told.
+        Alerts, the page and scrapes ask every second, and each look asks the storage several times.
         """
         now_s = time.monotonic()
         if not self.has_ended:
             return now_s - self._began_s > _GIVEN_UP_S
-        is_slow = self._ended_s - self._began_s > PATIENCE_S
-        return not is_slow or now_s - self._ended_s > _LASTS_S
+        return now_s - self._ended_s > _LASTS_S
 
     def found(self, patience_s: float) -> Found:
         """What it found.

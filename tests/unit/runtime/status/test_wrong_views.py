@@ -142,6 +142,17 @@ def test_a_look_that_hangs_is_given_up_and_another_one_made(shop, looks, monkeyp
     assert len(looks[0]) == 2
 
 
+def test_a_storage_that_answers_at_once_is_not_asked_by_each_who_looks(shop, looks, monkeypatch):
+    looks[1][:] = [0.0]
+    monkeypatch.setattr(trusted, "PATIENCE_S", 30.0)
+    monkeypatch.setattr(trusted, "_FIRST_PATIENCE_S", 30.0)
+    found = [set(wrong_views(shop.project).found) for _ in range(3)]
+    assert (found, len(looks[0])) == ([{"total"}] * 3, 1)
+    monkeypatch.setattr(trusted, "_LASTS_S", 0.0)
+    wrong_views(shop.project)
+    assert len(looks[0]) == 2
+
+
 def test_who_asks_once_waits_for_longer(shop, looks, monkeypatch):
     monkeypatch.setattr(trusted, "_FIRST_PATIENCE_S", 30.0)
     assert wrong_views(shop.project).unknown is None
