@@ -12,7 +12,7 @@ from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.options import RunOptions
 from freshline.spark.analysis import Analysis
-from tests.unit.cli.conftest import write_measured
+from tests.unit.cli.conftest import as_if_measured, write_measured
 
 
 def test_text_lists_tables_in_order_with_strategy_and_reason(freshline):
@@ -162,6 +162,7 @@ def test_every_error_is_told_at_once_and_exits_with_2(freshline, shop):
 def test_bounds_are_told_in_short_once_every_table_was_updated(freshline, shop):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
+    as_if_measured(shop)
     lines = freshline("validate", "--no-spark").stdout.splitlines()
     (bounds,) = [line for line in lines if line.startswith("bounds: ")]
     assert bounds.startswith("bounds: stale by at most: orders ")
@@ -171,6 +172,7 @@ def test_bounds_are_told_in_short_once_every_table_was_updated(freshline, shop):
 def test_a_target_that_cannot_be_kept_is_a_note_and_with_strict_an_error(freshline, shop):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
+    as_if_measured(shop)
     path = shop.root / "tables" / "shop.sql"
     path.write_text(path.read_text().replace("10 minutes", "1 second"))
     lax = freshline("validate", "--no-spark")
@@ -190,6 +192,7 @@ def test_a_target_that_cannot_be_kept_is_a_note_and_with_strict_an_error(freshli
 def test_against_running_refuses_and_names_both_tables(freshline, shop):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
+    as_if_measured(shop)
     assert freshline("validate", "--no-spark", "--against-running").exit_code == 0
     path = shop.root / "freshline.yml"
     path.write_text(path.read_text().replace("period: 1 second", "period: 1 ms"))
@@ -204,6 +207,7 @@ def test_a_refresh_of_some_tables_is_not_the_run_that_a_change_is_compared_with(
     shop.file("orders", 1, [1])
     shop.run_until_idle()
     shop.warehouse(RunOptions(until_idle=True, refresh=("orders",))).run()
+    as_if_measured(shop)
     path = shop.root / "freshline.yml"
     path.write_text(path.read_text().replace("period: 1 second", "period: 1 ms"))
     done = freshline("validate", "--no-spark", "--against-running")
