@@ -146,7 +146,7 @@ def must_be_whole(project: Project, table: str, definition: str) -> bool:
 def distrusted_views(project: Project) -> dict[str, WrongView]:
     """What was wrong with each of the project's views, by name.
 
-    A view whose log cannot be read counts as not rebuilt: one such log says nothing of the others.
+    A view whose log is damaged counts as not rebuilt: one such log says nothing of the others.
 
     Raises:
         PlatformError: The storage does not answer.
@@ -175,10 +175,18 @@ def is_rebuilt(project: Project, wrong: WrongView) -> bool:
 
 
 def rebuilt_if_known(project: Project, wrong: WrongView) -> bool | None:
-    """The same; None where the view's log cannot be read."""
+    """The same; None where the view's log is damaged, or may not be read.
+
+    Raises:
+        PlatformError: The storage does not answer.
+    """
     try:
         return is_rebuilt(project, wrong)
-    except PlatformError:
+    except PlatformError as error:
+        why = error.__cause__
+        of_the_log = isinstance(why, FileNotFoundError | PermissionError)
+        if isinstance(why, OSError) and not of_the_log:
+            raise
         return None
 
 

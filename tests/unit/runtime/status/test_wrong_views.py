@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from freshline.delta.log_files import unreadable
+from freshline.executor import distrust
 from freshline.executor.distrust import distrusted_views, trust_again, trust_when_rebuilt
 from freshline.render.status import faults, remarks, status_record
 from freshline.runtime.metrics.standing import Standing
@@ -184,3 +186,21 @@ def test_a_view_whose_log_cannot_be_read_keeps_no_other_one_from_being_told(
     assert {name: rebuilt for name, (_, rebuilt) in found.found.items()} == {
         "total": False, "other": False,
     }  # fmt: skip
+
+
+def test_a_view_that_is_trusted_and_rebuilt_is_not_told_while_the_storage_of_its_log_is_away(
+    shop, monkeypatch
+):
+    found_wrong(shop.project, "total")
+    trust_when_rebuilt(shop.project, distrusted_views(shop.project)["total"])
+    monkeypatch.setattr(distrust, "is_rebuilt", lambda *_: True)
+    assert wrong_views(shop.project).found == {}
+
+    def away(*_):
+        why = OSError("it does not answer")
+        raise unreadable("s3://shop/total", why) from why
+
+    monkeypatch.setattr(distrust, "is_rebuilt", away)
+    found = wrong_views(shop.project)
+    assert found.found == {}
+    assert "it does not answer" in (found.unknown or "")
