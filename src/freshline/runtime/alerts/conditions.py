@@ -111,7 +111,7 @@ class Conditions:
 
 
 def unbuilt(status: WarehouseStatus) -> set[tuple[str, str]]:
-    """Which tables' lateness lasts: those with a target that have no data yet.
+    """Which tables' lateness lasts: those with a target and work that have no data yet.
 
     When they became late counts from the run's start, or from the arrival of what waits: a restart
     or an older file makes them late later, and no fresher.
@@ -120,7 +120,18 @@ def unbuilt(status: WarehouseStatus) -> set[tuple[str, str]]:
         ("late", item.name)
         for item in status.tables
         if item.freshness_s is None and item.target_lag_s is not None and item.state != "dropped"
+        if _has_work(item)
     }
+
+
+def _has_work(item: TableStatus) -> bool:
+    """Whether a table that was never built could be, also while a run that starts has not begun.
+
+    The files of a base table may all vanish; a view's parents do not lose their data.
+    """
+    if item.kind != "base" or item.pending_files or item.waits_since_s is not None:
+        return True
+    return any(each.state in ("retrying", "quarantined") for each in item.troubles)
 
 
 def _unread(project: Project, status: WarehouseStatus) -> dict[str, str]:

@@ -87,6 +87,19 @@ def test_lateness_of_a_table_with_a_target_lasts_until_it_has_data(standing):
     assert unbuilt(standing.status) == set()
 
 
+def test_it_ends_where_all_that_waited_for_a_first_load_vanished(standing):
+    def lasts(**fields):
+        item = {"target_lag_s": 60.0, "pending_files": 0, "waits_since_s": None, "troubles": ()}
+        standing.table("orders", **item | fields)
+        return ("late", "orders") in unbuilt(standing.status)
+
+    assert lasts(pending_files=1)  # known over a restart
+    assert lasts(waits_since_s=NOW_S - 90.0)
+    assert lasts(troubles=(FileTrouble("a.csv", "quarantined", "not UTF-8", 3, None),))
+    assert not lasts(troubles=(FileTrouble("a.csv", "vanished", "it is gone", 3, None),))
+    assert not lasts()
+
+
 def test_a_late_table_since_it_was_past_its_target(standing):
     standing.table("total", freshness_s=NOW_S - 90.0, staleness_s=90.0, within_target=False)
     assert standing.found() == [
