@@ -26,7 +26,12 @@ from freshline.runtime.journal.recovery import recover
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.journal.writer import Ledger
 from freshline.runtime.options import RunOptions
-from freshline.runtime.requests.backfills import backfills_to_do, check_backfill, note_backfill
+from freshline.runtime.requests.backfills import (
+    backfills_to_do,
+    check_backfill,
+    note_backfill,
+    read_backfills,
+)
 from freshline.runtime.requests.handler import accept_offline
 from freshline.runtime.status.status import read_status
 from tests.support.shop import Recorder, Shop, made_project, made_shop
@@ -244,6 +249,9 @@ def test_what_was_asked_of_a_table_of_files_is_not_done_to_that_of_a_topic(read_
     assert (asked, backfills) == ([], [])
     assert "table orders is not loaded again, as was asked: it reads a topic now" in notes
     assert "backfills of table orders are given up: it reads a topic now" in notes
+    # Nobody could make up for it, so no probe and no alert goes on telling it.
+    (backfill,) = with_journal(shop, read_backfills)
+    assert (backfill.state, backfill.given_up) == ("given up", None)
 
 
 class Topics:

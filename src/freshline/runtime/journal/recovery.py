@@ -180,10 +180,11 @@ def _forget_orders(
     waiting = "FROM backfills WHERE table_name=? AND state='waiting'"
     what = "a topic" if kind == "kafka" else "a Delta table"
     if kind in ("kafka", "delta") and journal.row(f"SELECT 1 {waiting}", (table.name,)):
+        # Without an error: it is told once, and nobody could make up for it.
         journal.write(
-            "UPDATE backfills SET state='given up', ended_s=?, error=?"
+            "UPDATE backfills SET state='given up', ended_s=?"
             " WHERE table_name=? AND state='waiting'",
-            (time.time(), f"it reads {what} now", table.name),
+            (time.time(), table.name),
         )
         notes.append(f"backfills of table {table.name} are given up: it reads {what} now")
     return notes
