@@ -99,11 +99,12 @@ def watched_remarks(found: WarehouseStatus) -> list[str]:
         for each in found.backfills
         if each.ended_s is None
     ]
+    there = {item.name for item in found.tables if item.state != "dropped"}
     lines += [
         f"{each.table}: {each.given_up}; `freshline backfill` asks for it again,"
         f" `freshline retry {each.table}` ends this"
         for each in found.backfills
-        if each.given_up
+        if each.given_up and each.table in there
     ]
     for table in found.tables:
         item = found.watched_table(table.name)

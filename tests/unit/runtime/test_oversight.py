@@ -99,7 +99,9 @@ class Run:
     def remarks(self):
         self.journal.flush()
         run = RunStatus(True, 1, 0.0, 0.0, None, 1, self.project.scheduler.policy)
-        tables: Any = tuple(SimpleNamespace(name=table.name) for table in self.project.tables)
+        tables: Any = tuple(
+            SimpleNamespace(name=table.name, state="fresh") for table in self.project.tables
+        )
         status = WarehouseStatus(
             self.now, "shop", "", run, tables, None, read_feeds(self.journal), self.watched(),
             misfit=self.misfit(),

@@ -139,19 +139,20 @@ def note_ended(
     *,
     given_up: str | None = None,
 ) -> None:
-    """Write down that it is done, or why it is given up; the caller flushes."""
+    """Write down that it is done, or why it is given up; the caller flushes.
+
+    Others of its range that were given up are told no more: it is done, or told itself.
+    """
     state = "done" if given_up is None else "given up"
+    journal.write(
+        "DELETE FROM backfills WHERE table_name=? AND state='given up' AND from_s>=? AND to_s<=?",
+        (name, *range_s),
+    )
     journal.write(
         "UPDATE backfills SET state=?, ended_s=?, error=?"
         " WHERE table_name=? AND from_s=? AND to_s=? AND state='waiting'",
         (state, now_s, given_up, name, *range_s),
     )
-    if given_up is None:
-        journal.write(
-            "DELETE FROM backfills"
-            " WHERE table_name=? AND state='given up' AND from_s>=? AND to_s<=?",
-            (name, *range_s),
-        )
 
 
 def read_backfills(journal: Journal) -> tuple[BackfillStatus, ...]:

@@ -106,6 +106,20 @@ def test_one_of_another_range_that_is_done_does_not_end_it(shop):
     assert TOLD in faults(read_status(shop.project, time.time()))
 
 
+def test_one_of_its_range_that_is_given_up_takes_its_place(shop):
+    backfill(shop, 0.0, 20.0)
+    shop.executor.failing["orders"] = "no room"
+    shop.run_until_idle()
+    (given_up,) = read_status(shop.project, time.time()).backfills
+    assert (given_up.from_s, given_up.to_s) == (0.0, 20.0)
+
+
+def test_of_a_table_that_left_the_project_it_is_told_no_more(shop):
+    tables = tuple(table for table in shop.project.tables if table.name == "other")
+    shop.project = dataclasses.replace(shop.project, tables=tables)
+    assert not [line for line in remarks(read_status(shop.project, time.time())) if TOLD in line]
+
+
 def test_a_reload_of_its_table_ends_it(shop):
     shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
     assert read_status(shop.project, time.time()).backfills == ()
