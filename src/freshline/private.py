@@ -12,14 +12,19 @@ import stat
 from pathlib import Path
 
 _FOLDER, _FILE = 0o700, 0o600
-_OF_OTHERS = 0o077
+_OF_OTHERS, _OF_STRANGERS = 0o077, 0o007
 
 
-def private_folder(folder: Path) -> None:
-    """Keep others out of a folder that is there."""
+def private_folder(folder: Path, *, shared: bool = False) -> None:
+    """Keep others out of a folder that is there.
+
+    Args:
+        folder: The folder.
+        shared: Whether one that is open to its group alone stays so: somebody let that in.
+    """
     with contextlib.suppress(OSError):
         mode = folder.stat().st_mode
-        if stat.S_ISDIR(mode) and mode & _OF_OTHERS:
+        if stat.S_ISDIR(mode) and mode & (_OF_STRANGERS if shared else _OF_OTHERS):
             folder.chmod(_FOLDER)
 
 

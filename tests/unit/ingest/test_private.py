@@ -74,7 +74,14 @@ def test_landed_files_are_private_in_a_folder_that_may_be_shared(tmp_path):
     again.start(threads=False)
     assert mode(landing) == 0o700
     assert mode(shared) == 0o777
+    landing.chmod(0o750)  # for executors of another user, in its group
+    again.submit(batch("clicks", "a", 1), None)
+    land(again)
     again.close()
+    last = engine(shared, "clicks")
+    last.start(threads=False)
+    assert mode(landing) == 0o750
+    last.close()
 
 
 def test_the_state_for_status_is_private(tmp_path):

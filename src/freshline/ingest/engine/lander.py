@@ -325,7 +325,7 @@ class Lander:
         """
         spec = self._feeds[feed]
         make_folder(spec.landing)
-        private_folder(spec.landing)
+        private_folder(spec.landing, shared=True)
         file = LandedFile(spec.landing, spec.schema, spec.time_column, zones=spec.zones, cast=cast)
         try:
             count = 0

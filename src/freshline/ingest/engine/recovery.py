@@ -139,7 +139,7 @@ class Recoverer:
                 if not path.with_name(path.name.removesuffix(end)).exists():
                     path.unlink(missing_ok=True)
         for spec in self._feeds.values():
-            private_folder(spec.landing)  # of a version that left it to the umask
+            private_folder(spec.landing, shared=True)  # of a version that left it to the umask
             remove_drafts(spec.landing)
 
     def _check_catalogue(self) -> None:
