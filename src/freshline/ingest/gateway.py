@@ -83,7 +83,8 @@ def _zones(
     settings = [table.settings for table in project.tables if table.feed == feed] or [{}]
     names = {{**project.configuration, **each}.get(SESSION_ZONE, "UTC") for each in settings}
     try:
-        return tuple(session_zone(name) for name in sorted(names))
+        # One with a variable is known to Spark alone.
+        return tuple(UTC if "${" in name else session_zone(name) for name in sorted(names))
     except ValueError as error:
         raise UserError(
             "bad-value",

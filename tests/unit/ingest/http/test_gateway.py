@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -93,6 +93,18 @@ def test_times_without_a_zone_are_of_the_sessions(project, kind):
     gateway.stop(grace_s=30.0)
     expected_s = datetime.fromisoformat(f"{at}+09:00").timestamp()
     assert landed(in_tokyo) == ([1], {expected_s})
+
+
+def test_times_without_a_zone_are_of_utc_where_only_spark_knows_the_sessions(project):
+    settings = SETTINGS.replace("at TIMESTAMP", "at DATE")
+    settings += "configuration: {spark.sql.session.timeZone: '${spark.zone}'}\n"
+    (project.root / "freshline.yml").write_text(settings)
+    found = load_project(project.root, project.root)
+    gateway = Gateway(found, print)
+    gateway.start()
+    push(gateway.url, "clicks", [{"id": 1, "at": "2026-01-31"}])
+    gateway.stop(grace_s=30.0)
+    assert landed(found) == ([1], {datetime(2026, 1, 31, tzinfo=UTC).timestamp()})
 
 
 def test_times_without_a_zone_need_to_know_the_sessions(project):
