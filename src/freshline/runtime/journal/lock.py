@@ -95,19 +95,19 @@ def _taken(path: Path, text: str) -> UserError:
     """Another process holds the lock, and wrote ``text`` into it."""
     rule = f"one run per storage; it holds {path}"
     holder = text.removesuffix(_STANDS_BY)
-    next_step = f"Stop it (kill {holder}), or use `freshline status`."
     if holder == text:
         return UserError(
             "already-running",
             f"process {holder} runs this warehouse already",
             rule=rule,
-            next_step=next_step,
+            next_step=f"Stop it (kill {holder}), or use `freshline status`.",
         )
     return UserError(
         "already-running",
         f"process {holder} stands by for this warehouse",
         rule=rule,
-        next_step=next_step,
+        next_step="Ask on the host of the leader, which `freshline status` names; or stop this"
+        f" process (kill {holder}).",
     )
 
 

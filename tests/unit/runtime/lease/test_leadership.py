@@ -431,6 +431,7 @@ def test_a_standby_is_no_run(standing_by):
         Leadership(project).take()
     assert raised.value.code == "already-running"
     assert raised.value.what == f"process {os.getpid()} stands by for this warehouse"
+    assert "Ask on the host of the leader" in (raised.value.next_step or "")
 
 
 def test_a_standby_that_has_taken_over_is_the_run(shop, store):
