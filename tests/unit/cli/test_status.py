@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from freshline.core.lease import Holder, Record
 from freshline.render.status import StatusTable
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
@@ -333,10 +334,11 @@ def test_what_waits_is_counted_as_what_its_feed_has(shop, read, words):
 def test_a_lease_in_a_storage_that_hangs_holds_no_status_up(shop, freshline, monkeypatch, line):
     shop.file("orders", 1, [1])
     shop.run_until_idle()
-    end = threading.Event()
+    end, reads = threading.Event(), []
 
     class Hanging:
         def read(self):
+            reads.append(self)
             end.wait(60.0)
             raise OSError("timed out")
 
@@ -347,6 +349,27 @@ def test_a_lease_in_a_storage_that_hangs_holds_no_status_up(shop, freshline, mon
     took_s = time.monotonic() - began_s
     end.set()
     assert done.exit_code == (3 if "--check" in line else 0)
+    assert bool(reads) == ("--check" not in line)  # a probe tells nothing of it
     assert took_s < 20.0
     if "--json" in line:
         assert json.loads(done.stdout)["leader"] is None
+
+
+def test_a_slow_lease_is_told_though_nobody_waited_for_it(shop, monkeypatch):
+    reads = []
+
+    class Slow:
+        def read(self):
+            reads.append(self)
+            time.sleep(0.5)
+            return Record(Holder("a", "elsewhere", 77, "m"), 3, 1.0), "tag"
+
+    monkeypatch.setattr(leader, "readable_store_of", lambda _: Slow())
+    monkeypatch.setattr(leader, "PATIENCE_S", 0.1)
+    assert leader.leader(shop.project) is None
+    eventually(lambda: leader.leader(shop.project) is not None)
+    found = leader.leader(shop.project)
+    assert (found and found.holder.host, len(reads)) == ("elsewhere", 1)
+    monkeypatch.setattr(leader, "_LASTS_S", 0.0)
+    assert leader.leader(shop.project) is None
+    assert len(reads) == 2

@@ -18,6 +18,9 @@ PATIENCE_S = 5.0
 _GIVEN_UP_S = 90.0
 """A look that goes on for longer hangs: another one is begun."""
 
+_LASTS_S = 10.0
+"""What a slow look found, for which nobody may have waited, is told for so long."""
+
 _lock = threading.Lock()
 _looks: dict[str, LeaderLook] = {}
 """The last look at each storage, which may go on."""
@@ -31,13 +34,18 @@ class LeaderLook:
         self._began_s = time.monotonic()
         self._record: Record | None = None
         self._error: Exception | None = None
+        self._ended_s = 0.0
         self._thread = threading.Thread(target=self._work, name="leader", daemon=True)
         self._thread.start()
 
     @property
-    def goes_on(self) -> bool:
-        """Whether it may still find something."""
-        return self._thread.is_alive() and time.monotonic() - self._began_s <= _GIVEN_UP_S
+    def is_over(self) -> bool:
+        """Whether another look is to be made: it hangs, or what it found is old."""
+        now_s = time.monotonic()
+        if self._thread.is_alive():
+            return now_s - self._began_s > _GIVEN_UP_S
+        is_slow = self._ended_s - self._began_s > PATIENCE_S
+        return not is_slow or now_s - self._ended_s > _LASTS_S
 
     @property
     def is_known(self) -> bool:
@@ -62,14 +70,15 @@ class LeaderLook:
             self._record = _read(self._project)
         except Exception as error:  # noqa: BLE001 - raised for whoever asks
             self._error = error
+        self._ended_s = time.monotonic()
 
 
 def leader_look(project: Project) -> LeaderLook:
-    """A look that has just begun, or one that goes on: each more would hang, too."""
+    """A look that has just begun, or one that goes on: each more would hang, or be slow, too."""
     place = project.own_path
     with _lock:
         look = _looks.get(place)
-        if look is None or not look.goes_on:
+        if look is None or look.is_over:
             look = _looks[place] = LeaderLook(project)
     return look
 
