@@ -6,6 +6,7 @@ import dataclasses
 import os
 import socket
 import time
+from functools import partial
 
 import pytest
 
@@ -188,7 +189,14 @@ def test_a_restart_neither_repeats_an_alert_nor_loses_its_recovery(tmp_path, sin
     assert told(sink) == [("table.quarantine", "orders"), ("table.recovered", "orders")]
 
 
-def test_a_restart_is_no_recovery_of_a_table_that_was_never_built(tmp_path, sink):
+def test_a_restart_is_no_recovery_of_a_table_that_was_never_built(tmp_path, sink, monkeypatch):
+    looks: list[float] = []
+
+    def counted(*given, **named):
+        looks.append(time.monotonic())
+        return read_status(*given, **named)
+
+    monkeypatch.setattr(watch, "read_status", counted)
     for again in (False, True):
         watched = Watched(tmp_path, sink.url, "late", lags={"orders": 1.0})
         watched.shop.executor.failing["orders"] = "the disk is full"
@@ -196,7 +204,8 @@ def test_a_restart_is_no_recovery_of_a_table_that_was_never_built(tmp_path, sink
             watched.shop.file("orders", 1, [1])
         with watched:
             sink.wait_for(1)
-            time.sleep(0.3)  # looks at the status a few times, before it is late again
+            begun = len(looks)
+            eventually(partial(lambda least: len(looks) >= least, begun + 5))
         assert told(sink) == [("table.late", "orders")]
 
 
