@@ -20,6 +20,7 @@ from freshline.render.watched import (
 from freshline.runtime.journal.strategies import StrategyUse
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.requests.backfills import given_up_last
+from freshline.runtime.requests.reloading import reload_error
 from freshline.runtime.status.run import RunStatus
 from freshline.runtime.status.status import (
     FileTrouble,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 _MOST_CHANGED = 3
 """So many files that changed are named one by one."""
-
-_UNREAD = ("quarantined", "retrying")
-"""States of files that could not be read, and wait."""
 
 _NUMBERS = ("stale", "target", "kept", "executor", "pending")
 _COLUMNS = ("table", "state", "fresh to (UTC)", *_NUMBERS, "last update", "next")
@@ -179,12 +177,11 @@ def faults(found: WarehouseStatus) -> list[str]:
             lines.append(f"{item.name}: never built, {waits}")
         if item.failures:
             lines.append(f"{item.name}: {counted(item.failures, 'failure')}: {item.error}")
-        elif item.error and not any(each.state in _UNREAD for each in item.troubles):
-            # A reload that came to nothing; of files that wait their lines say it.
-            lines.append(f"{item.name}: the last failure: {item.error}")
+        elif (error := reload_error(item)) is not None:
+            lines.append(f"{item.name}: the last failure: {error}")
         if (backfill := given_up_last(found.backfills, item.name)) is not None:
             lines.append(f"{item.name}: {backfill.given_up}")
-        for word in (*_UNREAD, "changed"):
+        for word in ("quarantined", "retrying", "changed"):
             files = [each for each in item.troubles if each.state == word]
             if files:
                 count = counted(len(files), "file")

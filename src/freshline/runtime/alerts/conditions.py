@@ -10,6 +10,7 @@ from freshline.executor.distrust import WrongView
 from freshline.project.model import Project
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.requests.backfills import given_up_last
+from freshline.runtime.requests.reloading import reload_error
 from freshline.runtime.status.blame import Blame
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.times import brief_s, rfc3339
@@ -81,6 +82,9 @@ class Conditions:
             if item.failures and item.error:
                 data = {**stands, "failures": item.failures}
                 yield Condition("failing", item.name, status.now_s, item.error, data)
+            elif (error := reload_error(item)) is not None and not item.pending_files:
+                # What is pending may be the file that could not be read, tried again this moment.
+                yield Condition("failing", item.name, status.now_s, error, stands)
             elif item.name in unread:
                 yield Condition("failing", item.name, status.now_s, unread[item.name], stands)
             elif (backfill := given_up_last(status.backfills, item.name)) is not None:

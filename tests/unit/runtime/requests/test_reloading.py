@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from freshline.render.status import faults
+from freshline.runtime.alerts.conditions import Conditions
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.paths import journal_path
 from freshline.runtime.journal.store import Journal
@@ -51,14 +52,28 @@ def test_a_loaded_file_that_cannot_be_read_refuses_the_reload_and_nothing_else(s
     assert states == {"loaded"}
 
 
-def test_a_reload_that_came_to_nothing_is_named_by_a_probe(shop):
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_reload_that_came_to_nothing_is_named_by_a_probe_and_an_alert(shop, waits):
     bad = shop.file("orders", 3, [3])
     shop.run_until_idle()
+    if waits:  # another one could not be read before
+        shop.file("orders", 4, "rubbish")
+        shop.run_until_idle()
     spoil(shop, bad)
     shop.warehouse(RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))).run()
-    lines = faults(read_status(shop.project, time.time()))
-    (line,) = [line for line in lines if line.startswith("orders: the last failure: ")]
+    status = read_status(shop.project, time.time())
+    (line,) = [line for line in faults(status) if line.startswith("orders: the last failure: ")]
     assert bad in line
+    assert bad in Conditions(shop.project).now(status)["failing", "orders"].reason
+
+
+def test_of_a_file_that_was_never_loaded_no_reload_is_told(shop):
+    shop.file("orders", 3, "rubbish")
+    shop.run_until_idle()
+    status = read_status(shop.project, time.time())
+    assert status.tables[0].error
+    assert not [line for line in faults(status) if "the last failure" in line]
+    assert ("failing", "orders") not in Conditions(shop.project).now(status)
 
 
 def test_a_reload_leaves_out_a_file_that_waits_to_be_tried_again(shop):
