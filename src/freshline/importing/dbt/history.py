@@ -11,39 +11,66 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jinja2 import TemplateSyntaxError, nodes
-
-from freshline.importing.dbt.dialect import parsed
-from freshline.importing.dbt.jinja import VALUE
+from freshline.importing.columns import (
+    handed_on,
+    hands_all,
+    is_named,
+    items,
+    keeps_rows,
+    named,
+    names_read,
+    own_name,
+    select_lists,
+)
+from freshline.importing.dbt.branches import Branches
+from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, depends, mapping
 from freshline.sql.text.functions import AGGREGATES, is_call, volatile_call
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
-_CASTS = frozenset({"cast", "as", "date", "timestamp", "timestamp_ntz", "to_date", "to_timestamp"})
+_CASTS = frozenset(
+    """
+    as cast date date_format from_utc_timestamp string timestamp timestamp_ntz to_date to_timestamp
+    to_utc_timestamp
+    """.split()  # noqa: SIM905
+)
 _MORE_THAN_ROWS = ("UNION", "INTERSECT", "EXCEPT", "MINUS", "DISTINCT", "GROUP", "HAVING", "LIMIT")
 _ANEW = frozenset({"view", "ephemeral", "table", "materialized_view"})
 """Models whose rows are those of their queries after each run; an incremental one keeps its own."""
 _BY_KEYS = frozenset({"append", "merge", "delete+insert"})
 """Strategies that add and replace rows, and no partitions."""
-_CLOCK_MACRO = re.compile(r"current_(?:date|time)|\bnow|today", re.IGNORECASE)
+_ROWS = frozenset(
+    """
+    explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack
+    variant_explode variant_explode_outer
+    """.split()  # noqa: SIM905
+)
+"""Functions that make several rows of one."""
 
 
-def lost_history(node: Mapping[str, Any], manifest: Manifest, *, limited: bool) -> str | None:
+def lost_history(
+    node: Mapping[str, Any], manifest: Manifest, macros: Macros, *, limited: bool
+) -> str | None:
     """Why an incremental model has rows that its query does not give again, or None.
 
     Args:
         node: The model.
         manifest: Its project.
+        macros: Of the project.
         limited: It asks whether the run is incremental.
     """
-    left, seen = [("", node, False)], set[tuple[str, bool]]()
-    while left:
-        key, each, stored = left.pop(0)
+    above = _above(node, manifest)
+    for key, each, stored in above:
         found = _tokens(each)
         if not key:
-            found = _without(found, _told(each, found, manifest.adapter, limited=limited))
-        elif stored:
-            found = _without(found, _stamps(found))  # who reads such a column is told of it
+            told = _told(each, found, manifest.adapter, macros, limited=limited)
+            found = _without(found, told)
+        else:
+            found = _without(found, _ends_of_calendars(found))
+        if stored:
+            found = _without(found, [item for item, _ in _stamps(found)])  # its reader is told
+            readers = [of for _, of, _ in above if key in depends(of)]
+            found = _without(found, _unread(found, name_of(each), map(_tokens, readers)))
         call = volatile_call(found)
         if call is not None:
             place = f" in {key}" if key else ""
@@ -52,46 +79,85 @@ def lost_history(node: Mapping[str, Any], manifest: Manifest, *, limited: bool) 
                 f" ({call[0].text}{place}): its rows are those of the times when dbt added them,"
                 " and its query gives other ones in their place"
             )
+    return None
+
+
+def calendars(node: Mapping[str, Any], manifest: Manifest) -> list[str]:
+    """The models above an incremental one that have a row for each day up to now."""
+    return list(
+        dict.fromkeys(
+            key
+            for key, each, _ in _above(node, manifest)
+            if key and _ends_of_calendars(_tokens(each))
+        )
+    )
+
+
+def _above(
+    node: Mapping[str, Any], manifest: Manifest
+) -> list[tuple[str, Mapping[str, Any], bool]]:
+    """The model, of no key, and those above it up to incremental ones; if a table keeps it."""
+    found, seen = [("", node, False)], set[tuple[str, bool]]()
+    for _, each, stored in found:
         for parent in depends(each):
             of = manifest.nodes.get(parent, {})
             by_table = stored or _materialized(of) in {"table", "materialized_view"}
             if (parent, by_table) not in seen and _materialized(of) in _ANEW:
                 seen.add((parent, by_table))
-                left.append((parent, of, by_table))
-    return None
+                found.append((parent, of, by_table))
+    return found
 
 
-def load_times(node: Mapping[str, Any], adapter: str, *, limited: bool) -> list[str]:
+def load_times(
+    node: Mapping[str, Any], adapter: str, macros: Macros, *, limited: bool
+) -> list[str]:
     """The columns of an incremental model that only say when dbt loaded a row."""
     found = _tokens(node)
-    return [item[-1].name for item in _told(node, found, adapter, limited=limited)]
+    return [item[-1].name for item in _told(node, found, adapter, macros, limited=limited)]
 
 
 def times_read(
     node: Mapping[str, Any], manifest: Manifest, refused: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """The load times of other models that a model names, itself or in a view that it reads."""
-    left, seen = [node], set(refused)
+    """The load times of other models that a model reads, itself or in a view that it reads."""
+    left, seen = [[node]], set(refused)
     while left:
-        each = left.pop()
-        found = _tokens(each)
-        names = {
-            token.name.lower()
-            for at, token in enumerate(found)
-            if token.is_name and not (at and found[at - 1].is_word("AS"))  # it may stamp its own
-        }
-        for key in depends(each):
+        readers = left.pop()
+        for key in depends(readers[-1]):
             of = manifest.nodes.get(key, {})
             kind = _materialized(of)
             if key in seen or key not in manifest.nodes:
                 continue
             seen.add(key)
             if kind in {"view", "ephemeral"}:
-                left.append(of)
+                left.append([*readers, of])
             elif kind == "incremental" or _materialized(node) == "incremental":
-                items = _times if kind == "incremental" else _stamps
-                times = dict.fromkeys(item[-1].name for item in items(_tokens(of)))
-                yield from ((name, key) for name in times if name.lower() in names)
+                times, found = list[str](), _tokens(of)
+                if kind == "incremental":
+                    times = [item[-1].name for item in _times(found)]
+                else:
+                    times = [name for _, names in _stamps(found) for name in names]
+                yield from (
+                    (name, key) for name in dict.fromkeys(times) if _is_read(name, of, readers)
+                )
+
+
+def _is_read(name: str, of: Mapping[str, Any], readers: list[Mapping[str, Any]]) -> bool:
+    """Whether the last of its readers names a model's column, or hands it on to one that does."""
+    for reader in reversed(readers):
+        found = _tokens(reader)
+        if name.lower() in names_read(found, name_of(of)):
+            return True
+        if not hands_all(found, name_of(of)):
+            return False
+        of = reader
+    return True
+
+
+def name_of(node: Mapping[str, Any]) -> str:
+    """The last part of the name by which a query reads a model."""
+    name = str(node.get("alias") or node.get("name")).lower()
+    return f"__dbt__cte__{name}" if _materialized(node) == "ephemeral" else name
 
 
 def adds_all(config: Mapping[str, Any], adapter: str) -> bool:
@@ -116,19 +182,30 @@ def _tokens(node: Mapping[str, Any]) -> list[Token]:
 
 
 def _told(
-    node: Mapping[str, Any], found: list[Token], adapter: str, *, limited: bool
+    node: Mapping[str, Any], found: list[Token], adapter: str, macros: Macros, *, limited: bool
 ) -> list[list[Token]]:
     """Those of the columns that are the clock's which no row is told apart by."""
     config = mapping(node.get("config"))
-    if not limited and adds_all(config, adapter):
+    adds = adds_all(config, adapter)
+    if not limited and adds:
         return []  # each run adds all rows once more, with its own time
-    identity, code = _identity(config, adapter), str(node.get("raw_code") or "")
-    return [
+    identity = _identity(config, adapter)
+    items = [
         item
         for item in _times(found)
-        if item[-1].name.lower() not in identity
-        and not _read_by_alias(found, item)
-        and not _decides(code, item[-1].name.lower())
+        if item[-1].name.lower() not in identity and not _read_by_alias(found, item)
+    ]
+    strategy = config.get("incremental_strategy") or _default_strategy(adapter)
+    if not limited or (config.get("unique_key") and strategy in _BY_KEYS - {"append"}):
+        return items  # which of its rows a run takes decides nothing: those of a key are merged
+    branches = Branches(str(node.get("raw_code") or ""), macros)
+    if branches.are_hidden:
+        return []
+    return [
+        item
+        for item in items
+        if not branches.decide(item[-1].name.lower())
+        and (branches.read_table or not (adds and _is_day(item)))
     ]
 
 
@@ -144,7 +221,7 @@ def _identity(config: Mapping[str, Any], adapter: str) -> set[str]:
 def _read_by_alias(found: list[Token], item: list[Token]) -> bool:
     """Whether a later part of the SELECT has the column's name: Spark may take it for this one."""
     name, depth = item[-1].name.lower(), 0
-    from_at = len(found)
+    from_at, over = len(found), None
     for at in range(found.index(item[-1]) + 1, len(found)):
         token = found[at]
         depth += token.is_symbol("(") - token.is_symbol(")")
@@ -152,56 +229,20 @@ def _read_by_alias(found: list[Token], item: list[Token]) -> bool:
             from_at = min(from_at, at)
         if depth == 0 and token.is_word("QUALIFY"):
             from_at = len(found)
-        if at < from_at and _is_named(token, name) and not found[at - 1].is_symbol("."):
-            return True
-    return False
-
-
-def _is_named(token: Token, name: str) -> bool:
-    return token.is_name and token.name.lower() == name
-
-
-def _decides(code: str, name: str) -> bool:
-    """Whether a branch of the template asks for the column of the table that there is.
-
-    To load what is newer than ``max(loaded_at)`` adds each row once all the same, if no clock is
-    asked too: a row of each day may be wanted.
-    """
-    try:
-        branches = list(parsed(code).find_all(nodes.If))
-    except TemplateSyntaxError:
-        return False  # it is refused for that
-    for branch in branches:
-        text = VALUE.join(each.data for each in branch.find_all(nodes.TemplateData))
-        try:
-            found = tokens(text)
-        except SqlTextError:
-            if name in text.lower():
-                return True
+        if token.is_word("OVER"):
+            over = depth
+        elif token.is_symbol(")") and depth == over:
+            over = None  # what it orders by the clock has any order: it is the table's column
+        if over is not None:
             continue
-        named = [at for at, each in enumerate(found) if _is_named(each, name)]
-        named = [at for at in named if not (at and found[at - 1].is_word("AS"))]
-        if named and (_asks_clock(branch, found) or not all(_newer(found, at) for at in named)):
+        if at < from_at and is_named(token, name) and not found[at - 1].is_symbol("."):
             return True
     return False
 
 
-def _asks_clock(branch: nodes.If, found: list[Token]) -> bool:
-    names = [each.name for each in branch.find_all(nodes.Name)]
-    names += [each.attr for each in branch.find_all(nodes.Getattr)]
-    call = volatile_call(found)
-    return call is not None or any(_CLOCK_MACRO.search(each) for each in names)
-
-
-def _newer(found: list[Token], at: int) -> bool:
-    """Whether the name stands in ``max(loaded_at)`` or ``loaded_at > (SELECT ..)``."""
-    behind = [each.text.upper() for each in found[at + 1 : at + 5]]
-    while at > 1 and found[at - 1].is_symbol("."):
-        at -= 2
-    before = [each.text.upper() for each in found[max(at - 2, 0) : at]]
-    if before == ["MAX", "("] and behind[:1] == [")"]:
-        return True
-    return behind[:1] == [">"] and "SELECT" in behind
+def _is_day(item: list[Token]) -> bool:
+    """Whether a time is that of a day: such a column may be there to have a row for each."""
+    return any(token.is_word("CURRENT_DATE", "CURDATE", "DATE", "TO_DATE") for token in item[:-1])
 
 
 def _times(found: list[Token]) -> list[list[Token]]:
@@ -220,73 +261,80 @@ def _times(found: list[Token]) -> list[list[Token]]:
     if any(is_call(columns, at) and columns[at].text.lower() in AGGREGATES
            for at in range(len(columns))):  # fmt: skip
         return []
-    return [item for item in _items(columns) if _is_time(item)]
+    return [item for item in items(columns) if _is_time(item)]
 
 
-def _stamps(found: list[Token]) -> list[list[Token]]:
-    """The columns of any SELECT within a query that are the clock's and are only handed on."""
-    depth, opened, ends = 0, dict[int, int](), dict[int, int]()
-    for at, token in enumerate(found):
-        depth -= token.is_symbol(")")
-        if token.is_word("SELECT"):
-            opened[depth] = at
-        elif token.is_word("FROM") and depth in opened:
-            ends[opened.pop(depth)] = at
-        depth += token.is_symbol("(")
+def _stamps(found: list[Token]) -> list[tuple[list[Token], list[str]]]:
+    """The columns of any SELECT within a query that are the clock's and are only handed on.
+
+    With the names under which they are.
+    """
     return [
-        item
-        for start, end in ends.items()
-        for item in _items(found[start + 1 : end])
-        if _is_time(item) and not _is_used(found, item[-1].name.lower())
-    ]
+        (item, names)
+        for listed in select_lists(found)
+        for item, (value, name) in listed
+        if name is not None and _is_clock(value)
+        and (names := handed_on(found, name)) is not None
+    ]  # fmt: skip
 
 
-def _is_used(found: list[Token], name: str) -> bool:
-    """Whether a column of that name is more than one of the columns somewhere in a query."""
-    queries = [True]
-    for at, token in enumerate(found):
-        behind = found[at + 1] if at + 1 < len(found) else None
-        if token.is_symbol("("):
-            queries.append(behind is not None and behind.is_word("SELECT", "WITH", "FROM"))
-        elif token.is_symbol(")") and len(queries) > 1:
-            queries.pop()
-        if not _is_named(token, name):
+def _unread(found: list[Token], table: str, readers: Iterable[list[Token]]) -> list[list[Token]]:
+    """The columns of a table with the clock or chance that neither it nor a reader of it uses."""
+    if not keeps_rows(found):
+        return []
+    seen, lists = list(readers), list(select_lists(found))
+    given = [(own_name(item), name) for listed in lists for item, (_, name) in listed]
+    unread = []
+    for item, (value, name) in (each for listed in lists for each in listed):
+        if name is None or volatile_call(item) is None or _makes_rows(item):
             continue
-        first = at
-        while first > 1 and found[first - 1].is_symbol("."):
-            first -= 2
-        before = found[max(first - 1, 0)]
-        if before.is_word("AS") or before.is_symbol(")") or volatile_call([before]) is not None:
-            continue  # it is made there
-        starts = before.is_word("SELECT", "DISTINCT") or before.is_symbol(",")
-        ends = behind is None or behind.is_word("FROM") or behind.text in {",", ")"}
-        if not (queries[-1] and starts and ends):
-            return True
-    return False
+        names = handed_on(_without(found, [value]), name)
+        if names is None or any(own in names and as_ not in (None, *names) for own, as_ in given):
+            continue
+        if not any(
+            hands_all(reader, table) or names_read(reader, table) & set(names) for reader in seen
+        ):
+            unread.append(item)
+    return unread
 
 
-def _items(columns: list[Token]) -> list[list[Token]]:
-    items, depth = [list[Token]()], 0
-    for token in columns:
-        depth += token.is_symbol("(") - token.is_symbol(")")
-        if token.is_symbol(",") and depth == 0:
-            items.append([])
-        else:
-            items[-1].append(token)
-    return items
+def _makes_rows(item: list[Token]) -> bool:
+    return any(is_call(item, at) and item[at].text.lower() in _ROWS for at in range(len(item)))
+
+
+def _ends_of_calendars(found: list[Token]) -> list[list[Token]]:
+    """The ends of ``sequence(DATE '2020-01-01', current_date())``: it has more days, never less."""
+    ends = []
+    for at, token in enumerate(found):
+        if not (token.is_word("SEQUENCE") and is_call(found, at)):
+            continue
+        depth, end = 1, at + 2
+        while end < len(found) and depth:
+            depth += found[end].is_symbol("(") - found[end].is_symbol(")")
+            end += 1
+        start, *rest = items(found[at + 2 : end - 1])
+        if rest and volatile_call(start) is None and (call := volatile_call(rest[0])) is not None:
+            ends += [rest[0]] if call[1] == "clock" else []
+    return ends
 
 
 def _is_time(item: list[Token]) -> bool:
     """Whether a column is a call of the clock, maybe cast, and has a name."""
-    call = volatile_call(item)
-    if call is None or call[1] != "clock" or len(item) < 2 or not item[-1].is_name:  # noqa: PLR2004 - a call and a name
+    value, name = named(item)
+    return name is not None and _is_clock(value)
+
+
+def _is_clock(value: list[Token]) -> bool:
+    """Whether a value is the time of now, maybe cast or in a zone or format."""
+    call = volatile_call(value)
+    if call is None or call[1] != "clock":
         return False
-    others = [
-        token
-        for token in item[:-1]
-        if token.kind != "symbol" and token is not call[0] and token.text.lower() not in _CASTS
-    ]
-    return not others
+    return all(
+        token is call[0]
+        or (token.text in {"(", ")", ",", ":"} if token.kind == "symbol" else
+            token.kind == "string" or token.text.lower() in _CASTS)
+        for token in value
+    )  # fmt: skip
 
 
 def _without(found: list[Token], items: list[list[Token]]) -> list[Token]:

@@ -11,7 +11,13 @@ from typing import Any
 
 from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.context import Kind
-from freshline.importing.dbt.history import adds_all, load_times, lost_history, times_read
+from freshline.importing.dbt.history import (
+    adds_all,
+    calendars,
+    load_times,
+    lost_history,
+    times_read,
+)
 from freshline.importing.dbt.introspection import Dependences, dependences
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import (
@@ -234,7 +240,12 @@ def _model(key: str, node: Mapping[str, Any], surroundings: _Surroundings) -> It
         limited, adapter = Kind.FULL_REFRESH in found.words, surroundings.manifest.adapter
         changed += [
             f"{name} is the time of the table's last update, in all its rows; dbt's is of each row"
-            for name in load_times(node, adapter, limited=limited)
+            for name in load_times(node, adapter, surroundings.macros, limited=limited)
+        ]
+        changed += [
+            f"{each} has a row for each day up to the last update's; dbt's rows are those that were"
+            " made of it when they were loaded"
+            for each in calendars(node, surroundings.manifest)
         ]
         if not limited and adds_all(config, adapter):
             changed.append(_ADDS_ALL)
@@ -317,9 +328,7 @@ def _refusal(
         return hidden
     if config.get("sql_header"):
         return "its sql_header would have to run before each update"
-    return surroundings.around.of_model(key, node) or _not_whole(
-        node, config, found, surroundings.manifest
-    )
+    return surroundings.around.of_model(key, node) or _not_whole(node, config, found, surroundings)
 
 
 def _hidden_read(node: Mapping[str, Any], manifest: Manifest) -> str | None:
@@ -357,9 +366,13 @@ def _masked(node: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
 
 
 def _not_whole(
-    node: Mapping[str, Any], config: Mapping[str, Any], found: Dependences, manifest: Manifest
+    node: Mapping[str, Any],
+    config: Mapping[str, Any],
+    found: Dependences,
+    surroundings: _Surroundings,
 ) -> str | None:
     """Why its compiled SQL is not the whole of its table, or None."""
+    manifest, macros = surroundings.manifest, surroundings.macros
     for kind, why in _OF_COMPILE.items():
         if kind in found.words:
             return why.format(found.words[kind])
@@ -377,7 +390,7 @@ def _not_whole(
     if config.get("materialized") == "incremental":
         if config.get("full_refresh") is False:
             return _NEVER_ANEW
-        return lost_history(node, manifest, limited=Kind.FULL_REFRESH in found.words)
+        return lost_history(node, manifest, macros, limited=Kind.FULL_REFRESH in found.words)
     return None
 
 
