@@ -16,6 +16,12 @@ from tests.support.snowflake import on_one_line, one_query
         "q = a = f",
         "q <> a IN (1, 2)",
         "q BETWEEN 1 AND a = f",
+        "q > 3 IS TRUE",
+        "s = 'a' IS NULL",
+        "q = 1 AND s = 'a' IS NOT NULL",
+        "s IS NULL = (q = 1)",
+        "s LIKE 'a' IS NULL",
+        "case when s = 'a' IS NULL then 1 end",
     ],
 )
 def test_operators_that_bind_otherwise_in_spark_are_refused(tmp_path, loose):
@@ -32,6 +38,8 @@ def test_operators_that_bind_otherwise_in_spark_are_refused(tmp_path, loose):
         ("(s || q) || '-' || q * 2", "(s || q) || '-' || q * 2"),
         ("q + 1 || s", "q + 1 || s"),
         ("(q = a) = (f = 1)", "(q = a) = (f = 1)"),
+        ("(s = 'a') IS NULL", "(s = 'a') IS NULL"),
+        ("(s IS NULL) = (q = 1)", "(s IS NULL) = (q = 1)"),
         ("exists (select 1 from t) = (q > 1)", "EXISTS(SELECT 1 FROM shop.raw.t AS t) = (q > 1)"),
         (
             "(q = 1 or q = 2, s) in ((true, 'a'), (q > 3, s))",

@@ -39,6 +39,7 @@ from freshline.importing.snowflake.tables import (
 from freshline.importing.snowflake.times import by_session
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
+    parsed,
     say_recursive,
     stored_type,
     translated,
@@ -236,12 +237,12 @@ def _around(pieces: list[_Piece]) -> list[str | None]:
 def _parsed(text: str, line: int) -> _Piece:
     try:
         plain, changed, left_out = without_clauses(text)
-        parsed = SNOWFLAKE.parse(plain)
+        found = parsed(plain)
     except UntranslatableError as error:
         return _Piece(text, line, fault=str(error))
     except SqlglotError as error:
         return _Piece(text, line, fault=f"sqlglot cannot read it: {_first_line(error)}")
-    statement = parsed[0] if parsed else None
+    statement = found[0] if found else None
     if statement is not None:
         say_recursive(statement)
         with_public(statement)

@@ -7,11 +7,12 @@ column. So a query may consist only of parts in a list whose meaning was compare
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import Dialect, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.snowflake import SnowflakeParser
 
 from freshline.importing.snowflake.aliases import columns_first, without_qualify
 from freshline.importing.snowflake.digits import digits_of
@@ -36,6 +37,36 @@ from freshline.importing.snowflake.times import (
 )
 
 SNOWFLAKE = Dialect.get_or_raise("snowflake")
+
+
+_ADDED = "added"
+
+
+class _Parser(SnowflakeParser):
+    """Notes the parentheses that sqlglot puts around an operand: ``a = b IS NULL`` has none."""
+
+    def _build_predicate(
+        self,
+        klass: type[exp.Binary],
+        this: exp.Expr | None,
+        expression: exp.Expr | None,
+        *rest: Any,
+        **others: Any,
+    ) -> exp.Expr:
+        built = super()._build_predicate(klass, this, expression, *rest, **others)
+        for paren in built.find_all(exp.Paren):
+            if paren.this is this or paren.this is expression:
+                paren.meta[_ADDED] = True
+        return built
+
+
+def parsed(text: str) -> list[exp.Expr | None]:
+    """The statements of a text.
+
+    Raises:
+        SqlglotError: It is none that sqlglot knows.
+    """
+    return _Parser(dialect=SNOWFLAKE).parse(SNOWFLAKE.tokenize(text), text)
 
 
 class _Writer(SparkGenerator):
@@ -270,8 +301,9 @@ def _is_loose(node: exp.Expression) -> bool:
     """
     if isinstance(node, exp.DPipe):
         return isinstance(node.expression, exp.Add | exp.Sub)
-    operands = (node.args.get(name) for name in ("this", "expression", "low", "high"))
-    return _is_comparison(node) and any(map(_is_comparison, operands))
+    operands = [node.args.get(name) for name in ("this", "expression", "low", "high")]
+    added = any(isinstance(each, exp.Paren) and each.meta.get(_ADDED) for each in operands)
+    return added or (_is_comparison(node) and any(map(_is_comparison, operands)))
 
 
 def _is_comparison(node: object) -> bool:
