@@ -125,6 +125,33 @@ def test_a_parameter_that_decides_where_nulls_are_is_not_passed_over(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "taken"),
+    [
+        ("select id, s || 'x' as w from times where id > 3", True),
+        ("select year(d) as y, ntz from times where ntz > d", True),
+        ("select id, made from raw.events", True),
+        ("select ltz from times", False),
+        ("select year(tz) as y from times", False),
+        ("select cast(d as timestamp_ltz) as y from times", False),
+        ("select year(made) as v from raw.events", False),
+        ("select 1 v from raw.events where made > '2024-05-31'", False),
+    ],
+)
+def test_what_stands_in_front_of_the_time_zone_is_taken_where_it_needs_none(tmp_path, query, taken):
+    path = tmp_path / "one.sql"
+    path.write_text(
+        "create table times (id number, s text, ntz timestamp_ntz, d date, tz timestamp_tz(9), ltz"
+        f" timestamp_ltz);\ncreate view shop.x as {query};\n"
+        "alter session set timezone = 'UTC';\ncreate view shop.y as select id from times;\n"
+    )
+    items = {each.key: each for each in read_snowflake(path).items}
+    assert items["shop.y"].refusal is None
+    refusal = items["shop.x"].refusal or ""
+    assert refusal.startswith("its session's time zone is not said") != taken
+    assert ("in front of the first ALTER SESSION" in str(items["shop.x"].changed)) == taken
+
+
 @pytest.mark.parametrize("between", [" ", ", ", "\n  "])
 @pytest.mark.parametrize("zone", ["timezone = 'Asia/Tokyo'", "weeks_ago = -1"])
 def test_all_parameters_of_an_alter_session_are_read(tmp_path, zone, between):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from freshline.importing.snowflake.head import Column, listed_columns, named, wi
 from freshline.importing.snowflake.kinds import Kinds
 from freshline.importing.snowflake.repeated import repeated
 from freshline.importing.snowflake.session import (
+    BEFORE_ZONE,
     UNREAD,
     ZONE,
     Collations,
@@ -36,7 +37,7 @@ from freshline.importing.snowflake.tables import (
     say_names,
     with_public,
 )
-from freshline.importing.snowflake.times import by_session
+from freshline.importing.snowflake.times import by_session, needs_zone
 from freshline.importing.snowflake.translation import (
     SNOWFLAKE,
     parsed,
@@ -153,10 +154,18 @@ def _depends_on_zone(piece: _Piece, item: Item) -> bool:
     made = piece.parsed
     if piece.zone is not None or item.query is None or not isinstance(made, exp.Create):
         return False
+    return _depends(by_session, made, piece.tables)
+
+
+def _depends(by: Callable[[exp.Expr, Kinds], bool], made: exp.Create, tables: Tables) -> bool:
+    """Whether the query of what a statement makes depends on something."""
     query = made.expression
     if not isinstance(query, exp.Query):
         return False
-    return by_session(_with_list(made.this, query)[0], Kinds(piece.tables))
+    try:
+        return by(_with_list(made.this, query)[0], Kinds(tables))
+    except UntranslatableError:
+        return True
 
 
 def _statement(piece: _Piece) -> Statement:
@@ -207,13 +216,16 @@ def _pieces(text: str) -> list[_Piece]:
     )
     parameters = [altered(each.text) for each in found]
     zone = zone_of(parameters)
-    faults = session_faults(statements, parameters, zone)
+    faults = session_faults(
+        statements, parameters, zone, lambda made: _depends(needs_zone, made, tables)
+    )
     return [
         replace(
             piece,
             tables=tables,
             zone=zone,
-            fault=piece.fault or by_case.get(at) or fault,
+            changed=(*piece.changed, *([BEFORE_ZONE] if fault == BEFORE_ZONE else [])),
+            fault=piece.fault or by_case.get(at) or (fault if fault != BEFORE_ZONE else None),
             replaced=at in replaced,
             altered=parameters[at],
             collation=collations[at],

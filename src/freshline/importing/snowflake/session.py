@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -27,6 +27,11 @@ _DECIDING = frozenset(
     }
 )  # fmt: skip
 """Parameters with which the same statement makes another table."""
+BEFORE_ZONE = (
+    "it stands in front of the first ALTER SESSION SET TIMEZONE; as far as the script says, no"
+    " value of it depends on a time zone"
+)
+"""What is told of a query that could not be taken, did anything in it depend on a zone."""
 _COLLATION = re.compile(r"\bDEFAULT_DDL_COLLATION\s*=\s*'([^']*)'", re.IGNORECASE)
 _NO_COLLATION = re.compile(r"\bUNSET\b.*\bDEFAULT_DDL_COLLATION\b", re.IGNORECASE | re.DOTALL)
 
@@ -69,13 +74,17 @@ def session_faults(
     statements: Iterable[exp.Expr | None],
     altered: Iterable[Mapping[str, str | None]],
     zone: str | None,
+    needs_zone: Callable[[exp.Create], bool],
 ) -> Iterator[str | None]:
     """Why a statement means something else in its session than in the new project's, for each.
+
+    ``BEFORE_ZONE`` is no reason, but is to be told.
 
     Args:
         statements: Of the script, in order.
         altered: The parameters that each of them sets.
         zone: Of the new project.
+        needs_zone: Whether a query may depend on a time zone.
     """
     now: str | None = None
     deciding: dict[str, None] = {}
@@ -88,6 +97,8 @@ def session_faults(
             yield f"ALTER SESSION SET {', '.join(deciding)} in front of it changes what it means"
         elif not isinstance(statement.expression, exp.Query) or now == zone:
             yield None
+        elif now is None and not needs_zone(statement):
+            yield BEFORE_ZONE
         elif now == UNREAD:
             yield (
                 "the time zone that ALTER SESSION sets in front of it cannot be read: write its"

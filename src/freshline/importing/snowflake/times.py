@@ -153,6 +153,16 @@ def by_session(query: exp.Expr, kinds: Kinds) -> bool:
     return False
 
 
+def needs_zone(query: exp.Expr, kinds: Kinds) -> bool:
+    """Whether anything in a query may depend on a time zone: it has a moment, or compares dates."""
+    values = query.find_all(exp.Column, exp.Cast)
+    return (
+        by_session(query, kinds)
+        or by_zone(query, kinds) is not None
+        or any(kinds.of(each) in _MOMENTS for each in values)
+    )
+
+
 def _is_date(leaf: exp.Expr | Kind, kind: Kind) -> bool:
     """Whether it is a date or time without a zone, or a literal that looks like one."""
     told = leaf.name if isinstance(leaf, exp.Literal) else ""
