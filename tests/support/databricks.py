@@ -11,7 +11,8 @@ from freshline.project.load import load_project
 from freshline.project.model import Project
 
 NO_ANSI = (
-    "The script does not set ANSI_MODE, which is on here. Where it is off there (clusters before"
+    "The script does not set ANSI_MODE above its first table, and it is on here. Where it is off"
+    " there (clusters before"
     " Runtime 17, warehouses of older accounts), size(NULL), '1.5' = 1 and 1 + '1' have other"
     ' values, and errors are NULL: then set spark.sql.ansi.enabled: "false" under configuration:.'
 )

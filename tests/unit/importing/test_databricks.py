@@ -193,7 +193,7 @@ def test_what_has_no_counterpart_is_refused(tmp_path, statement, reason):
     [
         ("STREAM read_files('a', format => 'parquet')", "it streams files, which a streami"),
         ("STREAM(read_files('a', format => 'parquet'))", "it streams files, which a streami"),
-        ("STREAM read_files('a', format => 'json')", "read_files of json has no schema, which a"),
+        ("STREAM read_files('a', format => 'json')", "it streams files, which a streami"),
         ("raw JOIN read_files('a') USING (id)", "it reads from outside by read_files: a feed's"),
         ("STREAM(read_kinesis('a'))", "it reads from outside by read_kinesis: a feed's files"),
         ("STREAM main.shop.fn ('a')", "it reads from outside by main.shop.fn: a feed's files"),

@@ -95,6 +95,10 @@ def not_taken(setting: tuple[str, str]) -> str | None:
     """What the page says of a setting that Spark does not have; None: it may have it."""
     if setting[0].lower().startswith("spark."):
         return None
+    if setting[0].upper().startswith(("VAR ", "VARIABLE ")):
+        return (
+            f"SET {setting[0]} of the script is not taken over: no view has a session's variables"
+        )
     return f"SET {setting[0]} of the script is not taken over: Spark has no setting of that name"
 
 

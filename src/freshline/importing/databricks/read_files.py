@@ -51,6 +51,12 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
     return query, None
 
 
+def streams_files(query: str) -> bool:
+    """Whether a query streams ``read_files``, whatever its options are."""
+    words = [each.text.upper() for each in tokens(query) if not each.is_symbol("(")]
+    return ("STREAM", "READ_FILES") in pairwise(words)
+
+
 def _refuse_outside(query: str) -> None:
     found = tokens(query)
     outside = next((each for each, opens in pairwise(found) if _is_outside(each, opens)), None)

@@ -27,7 +27,7 @@ from freshline.importing.databricks.around import (
     without_live,
     written_by_flows,
 )
-from freshline.importing.databricks.read_files import NoFeedError, feed_in
+from freshline.importing.databricks.read_files import NoFeedError, feed_in, streams_files
 from freshline.importing.items import Found, Item, Role
 from freshline.importing.scripts import Statement, read_script, source_item
 from freshline.sql.text.appended import appended, has_watermark
@@ -44,7 +44,8 @@ _CELL = re.compile(r"^-- COMMAND -{3,}[ \t\r]*$", re.MULTILINE)
 """Ends a cell of an exported notebook, and with it a statement without a semicolon."""
 _OTHER_CELL = re.compile(r"^-- MAGIC %(python|scala|r|run)\b", re.MULTILINE)
 _NO_ANSI = (
-    "The script does not set ANSI_MODE, which is on here. Where it is off there (clusters before"
+    "The script does not set ANSI_MODE above its first table, and it is on here. Where it is off"
+    " there (clusters before"
     " Runtime 17, warehouses of older accounts), size(NULL), '1.5' = 1 and 1 + '1' have other"
     f' values, and errors are NULL: then set {ANSI}: "false" under configuration:.'
 )
@@ -177,12 +178,12 @@ class _Reader(Head):
         query = without_live(self.text[start:end])
         if unread := unread_in(query):
             self._refuse(unread)
-        query, feed = feed_in(query)
-        if feed is not None and self.kind != "streaming table":
+        if self.kind != "streaming table" and streams_files(query):
             self._refuse(
                 "it streams files, which a streaming table loads: make one of"
                 " STREAM read_files(...) and read that here"
             )
+        query, feed = feed_in(query)
         if feed is not None:
             self.changed.append(
                 "it has no column _rescued_data; records that do not fit go to"
