@@ -19,6 +19,13 @@ _AFTER_TABLE = frozenset(
     """.split()  # noqa: SIM905
 )
 
+_BEFORE_GROUP = (
+    "ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "DISTINCT", "ELSE", "EXISTS", "FROM", "HAVING",
+    "IN", "JOIN", "LIKE", "NOT", "ON", "OR", "OVER", "SELECT", "THEN", "USING", "VALUES", "WHEN",
+    "WHERE",
+)  # fmt: skip
+"""Words behind which a parenthesis is no call."""
+
 Item = tuple[list[Token], str | None]
 """A column in a list of a SELECT, without its name, and its name in lower case."""
 
@@ -385,3 +392,17 @@ def _takes_all(body: list[Token], whole: set[str]) -> bool:
         elif before.is_symbol("(") and read and not (at > 1 and body[at - 2].is_word("COUNT")):
             return True
     return False
+
+
+def texts_in_calls(found: list[Token]) -> Iterator[Token]:
+    """The texts that a function may get: those within the parentheses of a call."""
+    calls = [False]
+    for at, token in enumerate(found):
+        if token.is_symbol("("):
+            before = found[at - 1] if at else None
+            is_call = before is not None and before.is_name and not before.is_word(*_BEFORE_GROUP)
+            calls.append(calls[-1] or is_call)
+        elif token.is_symbol(")") and len(calls) > 1:
+            calls.pop()
+        elif token.kind == "string" and calls[-1]:
+            yield token

@@ -457,6 +457,8 @@ def test_a_table_that_dbt_does_not_know_is_told(compiled, tmp_path):
         ("select o_id from shop.stg_orders where f('`shop`.`Orders_Kept`')",
          "it names model.shop.orders_kept in a text alone: what reads it so reads dbt's own table"),
         ("select o_id, 'shop.orders_kept' as origin from shop.orders_kept", None),
+        ("select 'shop.orders_kept' as x from shop.stg_orders where x in ('shop.orders_kept')",
+         None),
         ("select o_id, 'shop.orders_kept_too' as x, 'shop' as y from shop.stg_orders", None),
     ],
 )  # fmt: skip

@@ -137,6 +137,11 @@ def test_a_hook_that_asks_by_a_macro_is_told_as_a_hook(read):
         ("alter table {{ this }} alter c_id set mask shop.hide", "ALTER"),
         ("alter table {{ this }} alter column c_id set mask shop.hide", "ALTER"),
         ("alter table {{ this }} change c_id c_id string", "ALTER"),
+        ("alter table {{ this }} change c_id c_id string comment 'x'", "ALTER"),
+        ("alter table {{ this }} change c_id comment 'x'", ""),
+        ("alter table {{ this }} alter column `c d` comment 'x'", ""),
+        ("alter table {{ this }} alter  column c_id  type string", "ALTER"),
+        ("alter materialized view {{ this }} alter schedule every 1 hour", ""),
         ("alter materialized view {{ this }} set row filter shop.own on (c_id)", "ALTER"),
         ("{{ 'alter view ' ~ this ~ ' set row filter f on (c_id)' }}", "ALTER"),
         ("create policy own on table {{ this }} row filter f to everyone", "CREATE POLICY OWN ON"),
@@ -366,6 +371,7 @@ COPY = "{% macro databricks_copy_into(target_table) %}copy into {{ target_table 
         ("{{ load_all() }}", {KEPT, REVENUE}),
         ("{{ databricks_copy_into('shop.orders_kept') }}", {KEPT}),
         ("{{ databricks_copy_into('raw.orders') }}", set()),
+        ("{{ document() }}", set()),
         # A package's table of its own, by a macro of the adapter's.
         ("{{ lib.keep() }}", set()),
     ],
@@ -375,6 +381,14 @@ def test_a_macro_of_an_adapter_may_change_any_table_that_it_is_not_told(read, op
         "macro.dbt_databricks.databricks_copy_into": {"macro_sql": COPY},
         "macro.shop.load_all": {
             "macro_sql": "{% macro load_all() %}{{ databricks_copy_into(x) }}{% endmacro %}"
+        },
+        "macro.shop.document": {
+            "macro_sql": "{% macro document() %}{{ persist_docs(r, model) }}{% endmacro %}"
+        },
+        "macro.dbt.persist_docs": {"macro_sql": "{{ adapter.dispatch('persist_docs')(r, model) }}"},
+        "macro.dbt_spark.spark__persist_docs": {
+            "macro_sql": "{% macro spark__persist_docs(relation, model) %}"
+            "alter table {{ relation }} change column {{ c }} comment {{ x }}{% endmacro %}"
         },
         "macro.lib.keep": {
             "macro_sql": "{% macro keep() %}{{ databricks_copy_into(x) }}{% endmacro %}"

@@ -11,6 +11,7 @@ from freshline.importing.dbt.hooks import THIS, Change, changes, hook_texts, nam
 from freshline.importing.dbt.jinja import read_template
 from freshline.importing.dbt.macros import OWN_PACKAGES, Macros, package_of
 from freshline.importing.dbt.manifest import depends
+from freshline.importing.dbt.overrides import LEAVE_ROWS, plain
 
 _SETTING = re.compile(
     r"\s*set\s+`?(spark\.sql\.[\w.]+)`?\s*=\s*([\w./:+-]+|'[\w ./:+-]*')\s*;?\s*", re.IGNORECASE
@@ -114,4 +115,5 @@ class Around:
         for key in macros.reached(called):
             if package_of(key) == self._project:
                 called |= macros.calls(key)
+        called = {key for key in called if plain(key) not in LEAVE_ROWS}
         return {package_of(key) for key in called} & OWN_PACKAGES

@@ -44,7 +44,8 @@ _CHANGES = re.compile(
 )
 _ALTERS = re.compile(
     rf"\b(alter)\s+(?:{_TABLE}|{_JINJA})\s+({_TARGET})\s+"
-    r"(?:(?:add|drop|rename|replace)\s+column|(?:alter|change)\s"
+    r"(?:(?:add|drop|rename|replace)\s+column|(?:alter|change)\s++"
+    r"(?!schedule\b|(?:column\s+)?(?:`[^`]*`|[\w.]+)\s+comment\s+['\"])"
     r"|(?:add|drop|rename|truncate)\s+(?:if\s+(?:not\s+)?exists\s+)?partition"
     rf"|rename\s+to|set\s+location|set\s+row\s+filter|{_JINJA})",
     re.IGNORECASE | re.DOTALL,

@@ -12,7 +12,7 @@ from freshline.importing.dbt.macros import OWN_PACKAGES, PREFIXES, Macros, packa
 
 _MATERIALIZATIONS = ("table", "incremental", "view", "materialized_view")
 _OF_TESTS = ("materialization_test", "get_test_sql", "get_where_subquery")
-_LEAVE_ROWS = frozenset(
+LEAVE_ROWS = frozenset(
     {
         "alter_column_comment", "alter_relation_comment", "apply_grants", "clustered_cols",
         "comment_clause", "copy_grants", "create_indexes", "get_persist_docs_column_list",
@@ -86,7 +86,7 @@ class Overrides:
         return sorted(
             each
             for each in self._macros.calls(key)
-            if _plain(each) not in _LEAVE_ROWS and (each in listed or self._counts(each))
+            if plain(each) not in LEAVE_ROWS and (each in listed or self._counts(each))
         )
 
     def _counts(self, key: str) -> bool:
@@ -94,7 +94,7 @@ class Overrides:
         return package_of(key) in OWN_PACKAGES | {self._project}
 
 
-def _plain(key: str) -> str:
+def plain(key: str) -> str:
     """The macro's name, without that of an adapter."""
     name = key.rpartition(".")[2]
     prefix, _, rest = name.partition("__")

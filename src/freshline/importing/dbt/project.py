@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from freshline.importing.columns import texts_in_calls
 from freshline.importing.dbt.around import Around
 from freshline.importing.dbt.context import Kind
 from freshline.importing.dbt.history import (
@@ -340,9 +341,7 @@ def _hidden_read(node: Mapping[str, Any], manifest: Manifest) -> str | None:
         reads = {
             tuple(part.lower() for part in read.parts) for read in reads_of(without_end(query))
         }
-        texts = [
-            each.value.replace("`", "").lower() for each in tokens(query) if each.kind == "string"
-        ]
+        texts = [each.value.replace("`", "").lower() for each in texts_in_calls(tokens(query))]
     except (SqlTextError, ValueError):
         return None  # it is refused for that
     for key in depends(node):
