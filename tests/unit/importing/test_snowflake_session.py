@@ -58,6 +58,11 @@ def test_without_a_time_zone_the_page_names_the_columns_that_depend_on_it(tmp_pa
         ("select 1 v from times where tz > ltz", False),
         ("select 1 v from times where ntz > '2024-05-31'", False),
         ("select ntz::date as v from times where ntz > d", False),
+        ("select year(lag(d) over (order by id)) as v from times", False),
+        ("select year(lead(d, 1) over (order by id)) as v from times", False),
+        ("select year(coalesce(d, ntz)) as v from times", False),
+        ("select year(case when id > 1 then ntz else d end) as v from times", False),
+        ("select year(coalesce(d, ltz)) as v from times", True),
         # Of a table that the script does not declare: it may be a TIMESTAMP_LTZ.
         ("select made::date as v from raw.events", True),
         ("select year(made) as v from raw.events", True),

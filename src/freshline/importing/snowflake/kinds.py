@@ -101,6 +101,8 @@ def common(kinds: Iterable[Kind]) -> Kind:
     others = {each for each in found if isinstance(each, Other)}
     if len(others) == 1 and (not whole or Other.FLOAT in others):
         return others.pop()
+    if not whole and others == {Other.DATE, Other.NTZ}:
+        return Other.NTZ
     return None
 
 

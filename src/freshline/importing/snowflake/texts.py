@@ -117,4 +117,5 @@ def meetings(node: exp.Expr, kinds: Kinds) -> Iterator[Sequence[exp.Expr | Kind]
             yield from ((each, kind) for each, (_, kind) in zip(row, columns, strict=False))
         yield from ((node.this, each) for each in node.expressions)
     else:
-        yield node.this, node.args.get("default") or node.args.get("expression")  # LAG's default
+        other = node.args.get("default") or node.args.get("expression")
+        yield (node.this,) if other is None else (node.this, other)  # LAG may have no default
