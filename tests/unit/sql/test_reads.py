@@ -203,6 +203,11 @@ def test_paths_that_differ_in_case_alone_are_two_tables():
     assert rewritten("SELECT * FROM DB.T", {"db.t": "one"}) == "SELECT * FROM one AS T"
 
 
+def test_changes_that_a_text_names_are_those_of_a_feed():
+    with pytest.raises(SqlTextError, match=r"its changes by a feed \(docs/delta-feeds\.md\)"):
+        reads_of("FROM table_changes('b', 0)")
+
+
 def test_other_functions_and_names_like_those_that_read_a_text_are_read():
     query = "WITH table_changes(i) AS (SELECT 1) SELECT table_changes.i FROM lib.table_changes('b')"
     assert reads_of(f"{query}, table_changes, t AS table_changes(i)")[0].name == "t"

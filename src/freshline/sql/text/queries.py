@@ -30,7 +30,7 @@ def refuse_table_in_text(function: Sequence[str], line: int) -> None:
     if name in _BY_TEXT and schema in _OF_SPARK:
         raise SqlTextError(
             f"{name} reads a table that only a text names, so no change of it would be noticed;"
-            " a table is read by its name, in FROM",
+            " a table is read by its name, in FROM, its changes by a feed (docs/delta-feeds.md)",
             line,
         )
 
