@@ -138,43 +138,47 @@ def handed_on(found: list[Token], name: str) -> list[str] | None:
 
 
 def _handed(found: list[Token], name: str) -> list[str] | None:
-    queries, names = [True], list[str]()
+    queries, lists, names = [True], [False], list[str]()
     for at, token in enumerate(found):
         if token.is_symbol("("):
             queries.append(queries[-1] and _opens_rows(found, at))
+            lists.append(False)
         elif token.is_symbol(")") and len(queries) > 1:
             queries.pop()
+            lists.pop()
+        elif token.is_word("SELECT") or (at and _ends_list(found, at)):
+            lists[-1] = token.is_word("SELECT")
         if not is_named(token, name):
             continue
         first = at
         while first > 1 and found[first - 1].is_symbol("."):
             first -= 2
         before = found[max(first - 1, 0)]
-        if before.is_word("AS") or (before.is_symbol(")") and first == at):
+        if before.is_word("AS") or (first == at and _is_made(before)):
             continue  # it is made there
-        if first == at and before.is_name and _is_made(found, at):
-            continue
-        if not queries[-1] or not (before.is_word("SELECT", "DISTINCT") or before.is_symbol(",")):
+        starts = before.is_word("SELECT", "DISTINCT") or before.is_symbol(",")
+        into = _handed_as(found, at) if queries[-1] and lists[-1] and starts else None
+        if into is None:
             return None
-        behind = at + 1
-        if behind < len(found) and found[behind].is_word("AS"):
-            behind += 1
-        if behind < len(found) and found[behind].is_name and not found[behind].is_word(*_ENDS):
-            names.append(found[behind].name.lower())
-            behind += 1
-        if not (
-            behind >= len(found)
-            or found[behind].is_word(*_ENDS)
-            or found[behind].text in {",", ")"}
-        ):
-            return None
+        names.append(into)
     return names
 
 
-def _is_made(found: list[Token], at: int) -> bool:
-    """Whether a name is one without AS behind ``current_timestamp`` or the end of a CASE."""
-    return found[at - 1].text.lower() in {
-        "current_date", "current_time", "current_timestamp", "localtimestamp", "end",
+def _handed_as(found: list[Token], at: int) -> str | None:
+    """The name of a column of a list that is a name alone; None: there is more of it."""
+    into, at = found[at].name.lower(), at + 1
+    if at < len(found) and found[at].is_word("AS"):
+        at += 1
+    if at < len(found) and found[at].is_name and not found[at].is_word(*_ENDS):
+        into, at = found[at].name.lower(), at + 1
+    ends = at >= len(found) or found[at].is_word(*_ENDS) or found[at].text in {",", ")"}
+    return into if ends else None
+
+
+def _is_made(before: Token) -> bool:
+    """Whether a name without AS is one behind it: a call, ``current_timestamp``, a CASE."""
+    return before.text.lower() in {
+        ")", "current_date", "current_time", "current_timestamp", "localtimestamp", "end",
     }  # fmt: skip
 
 
@@ -248,6 +252,10 @@ def by_position(found: list[Token]) -> bool:
         if token.is_word(*_BY_POSITION) or token.is_symbol("|>"):
             return True
         if token.is_word("FROM", "JOIN", "WITH") and _has_list(found, at + 1):
+            return True
+        before = found[at - 1] if at else None
+        begins = before is None or before.is_symbol("(") or before.is_word("ALL", *_SETS)
+        if token.is_word("FROM") and begins:  # a query without SELECT
             return True
         # Behind AS or a comma: ``x AS (a, b)``, ``WITH y AS (..), z (a) AS (..)``
         if token.is_word("AS") and at > 1 and found[at - 1].is_symbol(")"):
@@ -341,7 +349,7 @@ def hands_all(found: list[Token], table: str) -> bool:
     if not any(is_named(token, table) for token in found):
         return True  # a named query of dbt's, or a text: it is not known how
     parts = _parts(found)
-    if parts is None or by_position(found):
+    if parts is None or by_position(found) or parts[-1][1][0].is_word("FROM"):
         return True
     whole = {table}
     for name, body in parts:

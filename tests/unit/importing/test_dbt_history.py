@@ -282,6 +282,9 @@ AGE = DIM.format("datediff(current_date(), birth) as age")
         (AGE + " group by 1, 2, 3", FACT),
         (AGE + " group by all", FACT),
         (AGE + " qualify age > 18", FACT),
+        (("with a as (select c_id, 'x' as segment, uuid() as u from raw.c)"
+         " select c_id, segment, u from a group by c_id, segment, u"), FACT),
+        (AGE, IMPORTED.replace("select * from `", "from `")),
         (AGE + " union select 1, 'x', 2", FACT),
         (AGE.replace("where", "where birth < current_date() and"), FACT),
         (AGE + " and c_id in (select unix_timestamp() as n from raw.c)", FACT),
