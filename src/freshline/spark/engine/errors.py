@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from freshline.core.errors import FreshlineError, PlatformError, UserError
@@ -55,6 +55,7 @@ _TASK = (
 _LOST = re.compile(rf"{_TASK}ExecutorLostFailure\b")
 _OVERTAXED = re.compile(
     rf"{_TASK}[\w.]*(?:OutOfMemoryError|FetchFailed)"
+    rf"|(?:{_TASK}[\w.]*SparkException: )?Python worker exited unexpectedly"
     r"|(?:Job aborted due to stage failure: )?\w*Stage \d+ .{0,300}?has failed the maximum"
     r"|Could not execute broadcast in|Not enough memory to build and broadcast"
     r"|Can't acquire \d+ bytes|Could not allocate memory|There is not enough memory",
@@ -188,9 +189,21 @@ def is_of_the_machine(error: BaseException) -> bool:
     Not asked the other way round: many errors of rows have neither a SQLSTATE nor a class of
     Spark's (a bad format of ``format_string``, a sequence that ends before it begins).
     """
-    if is_of_the_platform(error) or any(map(_OVERTAXED.match, _of_spark(error))):
+    if is_of_the_platform(error) or is_denied(error) or isinstance(error, Py4JNetworkError):
+        return True
+    if any(map(_OVERTAXED.match, _of_spark(error))) or _has_not_read_a_file(error):
         return True
     return any(_OF_THE_MACHINE.search(kind) for kind, _ in _causes(error))
+
+
+def _has_not_read_a_file(error: BaseException) -> bool:
+    """Whether a store did not give out all of a file.
+
+    Not where Java itself cannot make sense of one, which may be an old one that changes are in.
+    """
+    if not any(text.startswith("[FAILED_READ_FILE") for text in _of_spark(error)):
+        return False
+    return any(not text.startswith("java.io.IOException: ") for text in _of_stores(error))
 
 
 def is_denied(error: BaseException) -> bool:
