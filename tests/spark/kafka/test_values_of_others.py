@@ -57,6 +57,25 @@ JSON: list[tuple[str | bytes | None, tuple | str]] = [
     ('{"id": 31, "note": -1e400}', "more digits than Spark keeps"),
     ('{"id": 32, "note": [1e-400]}', "more digits than Spark keeps"),
     ('{"id": 33, "note": [1e-3, 0.0, 10.0]}', (33, None, None, "[0.001,0.0,10.0]")),
+    (
+        '{"id": 34, "lat": 0.30000000000000004, "note": {"x": 0.0, "who": "M\\u00fcller"}}',
+        (34, None, None, '{"x":0.0,"who":"Müller"}'),
+    ),
+    ('{"id": 35, "lat": 0.30000000000000004, "note": 0.00}', (35, None, None, "0.0")),
+    (
+        '{"id": 36, "note": {"x": 0.30000000000000004, "y": "a b"}}',
+        (36, None, None, '{"x":0.30000000000000004,"y":"a b"}'),
+    ),
+    (
+        r'{"id": 37, "o": "M\u00fc", "note": "{\"y\": 52.520006599999999, \"a\": \"\\n\u00fc\"}"}',
+        (37, None, None, '{"y": 52.520006599999999, "a": "\\nü"}'),
+    ),
+    ('{"id": 38, "note": 0.12345678901234561234}', "more digits than Spark keeps"),
+    (
+        '{"id": 39, "note": "12345678901234567", "a": 1.2345678901234567}',
+        (39, None, None, "12345678901234567"),
+    ),
+    (f'{{"id": 40, "note": 0.{"0" * 330}1}}', "more digits than Spark keeps"),
     (b'{"id": 19, "note": "caf\xe9"}', "no text in UTF-8"),
     (b'\x00\x00\x00\x00\x01{"id": 20}', "no JSON"),
     (None, "no value"),

@@ -105,14 +105,6 @@ class HugeNumbers:
         return records.rlike(_EXPONENT) & _left(records, self.texts).rlike(self.found)
 
 
-def may_hold_others(records: Column, names: Sequence[str]) -> Column:
-    """Whether json may have a number, a list or an object under one of these names."""
-    written = _names(names)
-    # A name with other escapes than ours is not found. One without quotes is: some options take it.
-    is_other = rf"""(?:{written})["']?\s*:\s*[-\[{{0-9]"""
-    return records.contains("\\u") | _left(records, _texts_but(written)).rlike(is_other)
-
-
 def _texts_but(kept: str) -> str:
     """Pattern of each text of json without escapes; its first group is one of ``kept``.
 

@@ -33,7 +33,6 @@ from freshline.spark.feeds.exact import (
     TEXT_TYPES,
     ExactColumns,
     HugeNumbers,
-    may_hold_others,
 )
 from freshline.spark.feeds.kafka_client import JvmTopic, client_settings
 from freshline.spark.feeds.reader import CORRUPT, SOURCE, FeedReader
@@ -61,6 +60,9 @@ _WRONG = "_freshline_wrong"
 """Whether a record does not fit, as far as its text tells."""
 _NO_PATH = frozenset("'?\\")
 """Signs that a path in json cannot have."""
+
+_WRITING = r"\\+(?:u[0-9a-fA-F]{4}|[bfnrt])?|[^0-9A-Za-z.,:\[\]{}-]"
+"""Of json what its writer may choose, and no sign of a number: escapes, quotes, blanks."""
 
 _NO_RECORDS = f"""
 SELECT s.key, CAST(NULL AS BINARY) AS value, s.partition, s.offset, s.timestamp, s.headers,
@@ -145,9 +147,7 @@ class TopicReader(FeedReader):
             wrong.append(_may_lose_a_nul(F.col(_TEXT), csv_signs(self._parsing)[1]))
         else:
             texts = [f.name for f in schema if isinstance(f.dataType, TEXT_TYPES)]
-            shorter = [_is_written_shorter(F.col(backquoted(name))) for name in texts]
-            if shorter:  # a text that holds json, with its quotes escaped, looks like that, too
-                wrong.append(reduce(or_, shorter) & may_hold_others(F.col(_TEXT), texts))
+            wrong += [_is_written_shorter(F.col(backquoted(name))) for name in texts]
             if option(self._parsing, "locale") is None:
                 decimals = [f.name for f in schema if isinstance(f.dataType, DecimalType)]
                 wrong += [_has_comma(name) for name in decimals if not _NO_PATH & set(name)]
@@ -267,10 +267,22 @@ def _is_written_shorter(value: Column) -> Column:
     too large for these as "Infinity", in quotes, and what is too small as 0.0.
     """
     text = F.col(_TEXT)
-    is_json = value.rlike(r'^(?:[\[{0-9-]|"-?Infinity"$)') & value.rlike(
-        r"(?:[0-9]\.?){15,}|[0-9]E|Infinity|\b0\.0\b"
+    is_json = value.rlike(r'^(?:[\[{0-9-]|"-?Infinity"$)') & (
+        value.rlike(r"(?:[0-9]\.?){15,}|[0-9]E|Infinity")
+        | value.rlike(r"\b0\.0\b") & text.rlike("[eE]-[0-9]{3}|0{300}")
     )
-    return text.rlike(LONG_NUMBER) & F.coalesce(is_json & ~text.contains(value), F.lit(False))
+    record, kept = _without_writing(text), _without_writing(value)
+    # With what stands around it: a number that lost its last digits is in the longer one, too.
+    ends = [record.contains(F.concat(F.lit(":"), kept, F.lit(end))) for end in (",", "}")]
+    return text.rlike(LONG_NUMBER) & F.coalesce(is_json & ~reduce(or_, ends), F.lit(False))
+
+
+def _without_writing(json_text: Column) -> Column:
+    """Json without what one writer writes and another does not: blanks, quotes, escapes.
+
+    Json as a text, with its quotes escaped, is then the same as that which it holds.
+    """
+    return F.regexp_replace(json_text, F.lit(_WRITING), F.lit(""))
 
 
 def _may_lose_a_nul(text: Column, quote: str) -> Column:
