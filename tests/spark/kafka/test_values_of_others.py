@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 FEEDS = """\
   json_feed:
     {{kind: kafka, servers: "{servers}", topic: {topic}-json, schema: "id BIGINT, n TINYINT,
-      p DECIMAL(9,2), at TIMESTAMP, note STRING, s STRUCT<a: INT NOT NULL>"}}
+      p DECIMAL(9,2), at TIMESTAMP, note STRING, s STRUCT<a: INT NOT NULL>,
+      m MAP<STRING, ARRAY<DECIMAL(9,2)>>"}}
   csv_feed:
     {{kind: kafka, servers: "{servers}", topic: {topic}-csv, format: csv, schema: "id BIGINT,
       p DECIMAL(9,2), note STRING"}}
@@ -76,6 +77,11 @@ JSON: list[tuple[str | bytes | None, tuple | str]] = [
         (39, None, None, "12345678901234567"),
     ),
     (f'{{"id": 40, "note": 0.{"0" * 330}1}}', "more digits than Spark keeps"),
+    (
+        '{"id": 41, "m": {"a": [1], "b": null}, "note": ["1e99999"], "z": [[1]]}',
+        (41, None, None, '["1e99999"]'),
+    ),
+    ('{"id": 42, "m": {"a": [1], "b": [2, "1e99999"]}}', "a number of thousands of digits"),
     (b'{"id": 19, "note": "caf\xe9"}', "no text in UTF-8"),
     (b'\x00\x00\x00\x00\x01{"id": 20}', "no JSON"),
     (None, "no value"),

@@ -24,6 +24,7 @@ NESTED = StructType(
 LISTED = StructType([ID, StructField("prices", ArrayType(DecimalType(9, 2)))])
 MAPPED = StructType([ID, StructField("prices", MapType(StringType(), DecimalType(9, 2)))])
 DEEP = StructType([ID, StructField("prices", MapType(StringType(), ArrayType(DecimalType(9, 2))))])
+DEEPER = StructType([ID, StructField("prices", ArrayType(DEEP["prices"].dataType))])
 UMLAUT = StructType([ID, StructField("größe", DecimalType(9, 2))])
 REAL = StructType([ID, StructField("n", DoubleType())])
 
@@ -45,6 +46,11 @@ def is_huge(schema: StructType, record: str) -> bool:
         (LISTED, '{"prices": ["1", "1e5000"]}'),
         (MAPPED, '{"prices": {"a": "1e5000"}}'),
         (DEEP, '{"prices": {"a": ["1"], "b": [1, "1e5000"]}}'),
+        (DEEP, '{"prices": {"a": ["1"], "b": null, "c": ["1e5000"], "d": [1]}}'),
+        (DEEP, '{"prices": {"a": [1e5000]}}'),
+        (DEEP, '{"prices": {"a": [1], "b": ["1e5000"'),
+        (DEEPER, '{"prices": [{"a": [1], "b": []}, {"c": [[1], ["1e5000"]]}]}'),
+        (DEEPER, '{"p": {"a": 1}, "prices": [{"a": ["1e5000"]}]}'),
         (FLAT, '{"id": "a [", "p": 1e5000'),  # cut off: the parser computes before it sees that
         (FLAT, '{"p": "1e5000"'),
         (LISTED, '{"prices": ["1e5000"'),
@@ -58,7 +64,7 @@ def test_a_number_of_thousands_of_digits_is_found(schema, record):
     assert is_huge(schema, record)
 
 
-@pytest.mark.parametrize("schema", [FLAT, NESTED, LISTED, MAPPED, DEEP])
+@pytest.mark.parametrize("schema", [FLAT, NESTED, LISTED, MAPPED, DEEP, DEEPER])
 @pytest.mark.parametrize(
     "record",
     [
@@ -76,10 +82,16 @@ def test_a_number_of_thousands_of_digits_is_found(schema, record):
         '{"prices": [], "id": "12e45678"}',
         '{"prices": {"12e45678": null}, "ids": ["12e45678"]}',
         '{"prices": {"a": [1], "b": []}, "id": "12e45678"}',
+        '{"prices": {"a": [1], "b": null}, "ids": ["1e99999"], "z": [[1]]}',
     ],
 )
 def test_texts_that_only_look_like_one_are_not(schema, record):
     assert not is_huge(schema, record)
+
+
+def test_a_value_ends_also_where_fewer_lists_than_may_be_end_at_once():
+    record = '{"prices": [{"a": [1], "b": null}, null], "ids": [["1e99999"]], "z": [[[1]]]}'
+    assert not is_huge(DEEPER, record)
 
 
 @pytest.mark.parametrize("schema", [FLAT, NESTED])

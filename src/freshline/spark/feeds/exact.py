@@ -48,6 +48,9 @@ _ESCAPED = r"\\[\s\S]"
 _EXPONENT = r"[eE][-+]?0*[1-9][0-9]{3}"
 _HUGE = rf"[:\[,]\s*[-+]?[0-9.]+{_EXPONENT}"
 _HUGE_TEXT = rf"\s*[-+]?[0-9.]+{_EXPONENT}[0-9]*\s*"
+_HUGE_VALUE = rf"""["']{_HUGE_TEXT}["'](?!\s*:)"""  # no key of a map
+_HARMLESS = rf"(?!{_HUGE})[\[{{](?:(?!{_HUGE}|{_HUGE_VALUE})[^\[\]{{}}])*[\]}}]"
+"""A list or map with none in it that holds no huge number, in a record without other texts."""
 
 TEXT_TYPES = (StringType, VarcharType, CharType)
 
@@ -64,10 +67,13 @@ class HugeNumbers:
         texts: Pattern of each text of a record. Its first group is the text where it matters: a
             name of a column with a DECIMAL, or what may be a huge number.
         found: Pattern of a huge number in a record of which only such texts are left.
+        rounds: How often lists and maps without one are taken out, the innermost first: then none
+            is left within a value that could hide where it ends.
     """
 
     texts: str
     found: str
+    rounds: int
 
     @classmethod
     def of(cls, schema: StructType) -> HugeNumbers | None:
@@ -91,18 +97,24 @@ class HugeNumbers:
             rf"""["'](?:{_names(names)})["']\s*:\s*{_as_text(depth)}"""
             for depth, names in sorted(depths.items())
         ]
-        return cls(_texts_but(f"{_HUGE_TEXT}|{every}"), "|".join([_HUGE, *found]))
+        texts = _texts_but(f"{_HUGE_TEXT}|{every}")
+        return cls(texts, "|".join([_HUGE, *found]), max(depths) - 1)
 
     def are_in(self, record: str) -> bool:
         """Whether a record has one."""
         if re.search(_EXPONENT, record) is None:
             return False
         left = re.sub(self.texts, r"\1", re.sub(_ESCAPED, "", record))
+        for _ in range(self.rounds):
+            left = re.sub(_HARMLESS, "", left)
         return re.search(self.found, left) is not None
 
     def are_among(self, records: Column) -> Column:
         """Whether each record has one."""
-        return records.rlike(_EXPONENT) & _left(records, self.texts).rlike(self.found)
+        left = _left(records, self.texts)
+        for _ in range(self.rounds):
+            left = F.regexp_replace(left, F.lit(_HARMLESS), F.lit(""))
+        return records.rlike(_EXPONENT) & left.rlike(self.found)
 
 
 def _texts_but(kept: str) -> str:
@@ -132,13 +144,12 @@ def _names(names: Iterable[str]) -> str:
 
 def _as_text(depth: int) -> str:
     """Pattern of a value, so many lists or maps deep, from its begin to a huge number as a text."""
-    huge = rf"""["']{_HUGE_TEXT}["'](?!\s*:)"""  # no key of a map
     if depth == 0:
-        return huge
+        return _HUGE_VALUE
     # Where so many end at once, the value ends, and where none begins within it before it ends.
     end = rf"(?:[\]}}]\s*){{{depth}}}"
     begin = r"[\[{]" if depth == 1 else r"[\[{](?=[^\[\]{}]*[\[{])"
-    return rf"{begin}(?>(?:(?!{end}|{huge})[\s\S])*){huge}"
+    return rf"{begin}(?>(?:(?!{end}|{_HUGE_VALUE})[\s\S])*){_HUGE_VALUE}"
 
 
 _WIDER: Mapping[str, Mapping[type[DataType], DataType]] = {
