@@ -368,12 +368,10 @@ class Warehouse:
 
     def _messages(self) -> list[tuple[str, Any]]:
         """All that came in, waiting for the first at most until something is due."""
-        wakeup_s = min(
-            self._scheduler.next_wakeup_s(),
-            self._failures.next_due_s(),
-            self._reports.next_wakeup_s(),
-        )
-        wait_s = max(0.0, min(_LOOK_S, wakeup_s - self._clock()))
+        core_s, reports_s = self._scheduler.next_wakeup_s(), self._reports.next_wakeup_s()
+        wait_s = max(0.0, min(core_s, reports_s, self._failures.next_due_s()) - self._clock())
+        # While the run stops nobody is asked at a date: one that has passed stays.
+        wait_s = _LOOK_S if self._stopping.asked else min(_LOOK_S, wait_s)
         messages = []
         try:
             messages.append(self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait())

@@ -261,6 +261,28 @@ def test_a_stop_lets_the_running_update_finish(shop):
     assert shop.journal_rows("SELECT state FROM updates") == [{"state": "done"}]
 
 
+def test_a_stop_does_not_spin_where_a_date_of_the_core_passes_meanwhile(shop, monkeypatch):
+    gate = shop.executor.gates["orders"] = threading.Event()
+    shop.file("orders", 1, [1])
+    with LiveRun(shop) as run:
+        shop.recorder.wait_for("start orders")
+        rounds: list[float] = []
+        is_over = run.warehouse._stopping.is_over
+
+        def counted(running, *, reports):
+            rounds.append(time.monotonic())
+            return is_over(running, reports=reports)
+
+        monkeypatch.setattr(run.warehouse._stopping, "is_over", counted)
+        run.warehouse.stop()
+        eventually(lambda: rounds)
+        monkeypatch.setattr(run.warehouse._scheduler, "next_wakeup_s", lambda: 0.0)
+        rounds.clear()
+        time.sleep(1.0)
+        assert len(rounds) <= 10
+        gate.set()
+
+
 def test_a_stop_leaves_an_update_that_outlives_the_grace(shop):
     gate = shop.executor.gates["orders"] = threading.Event()
     shop.file("orders", 1, [1])
