@@ -213,10 +213,16 @@ class Scheduler:
             self._start_waiting(commands)
         if self.background is not None:
             self._start_background(self.background, commands, self._free)
-        use = self.reservations.use
+        use, seen = self.reservations.use, len(commands)
         commands += use(hidden, self._free, self.now_s, self._wanted, self._start)
         if self.placement is not None and hidden:
             self._start_elsewhere(self.placement, commands)
+        if self.background is not None and len(commands) > seen:
+            # Fewer wait than background work saw: another account pays, or nobody needs the rest.
+            hidden = self.reservations.hide(self._free)
+            self._start_background(self.background, commands, self._free)
+            self._free += hidden
+            heapify(self._free)
         if self.background is not None and len(self.reservations.from_s) == self.track_count:
             self._start_in_time(self.background, commands)
         if self.background is not None:

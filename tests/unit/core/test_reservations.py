@@ -196,3 +196,34 @@ def test_a_reload_that_lets_a_batch_pass_asks_for_its_moment_where_that_is_put_o
     assert not scheduler.wants(1000.0, [])
     assert _told(scheduler.handle(moment_s, [])) == [("quick", 0)]
     assert scheduler.next_wakeup_s() == float("inf")
+
+
+def test_what_starts_on_a_reserved_track_waits_no_more_and_background_work_owes_nothing() -> None:
+    specs = [TableSpec(name, (), 100_000.0, alpha_s=10.0) for name in ("a", "b")]
+    core = make_warehouse_scheduler(specs, tracks=2, settings=PolicySettings("fifo"), start_s=0.0)
+    core.handle(1.0, [FileArrived("a", 1.0, "a1"), FileArrived("b", 1.0, "b1")])
+    core.handle(2.0, [UpdateFinished("a", 0, 1.0), UpdateFinished("b", 0, 1.0)])
+    begun = core.handle(10.0, [TrackReserved(1, 9000.0), BackfillRequested("a", 0.0, 1.0)])
+    assert [(command.track, command.backfill) for command in begun] == [(0, (0.0, 1.0))]
+    assert _told(core.handle(20.0, [FileArrived("b", 20.0, "b2")])) == [("b", 1)]
+    core.handle(1020.0, [UpdateFinished("a", 1, 1000.0)])
+    assert core.background is not None
+    assert core.background.share.competing.balance_s == 0.0
+
+
+@pytest.mark.parametrize("work", ["compact", "try"])
+def test_background_work_takes_the_track_beside_what_starts_on_the_reserved_one(work: str) -> None:
+    specs = [
+        TableSpec("short", period_s=10.0, alpha_s=1.0),
+        TableSpec("long", period_s=3600.0, alpha_s=600.0),
+    ]
+    settings = PolicySettings("fifo", partition="edf-partitioned")
+    core = make_warehouse_scheduler(specs, tracks=2, settings=settings, start_s=0.0)
+    begun = core.handle(100.0, [FileArrived("short", 100.0, "s0")])
+    core.handle(101.0, [UpdateFinished("short", 0)])
+    offer = UpkeepOffered("short", work, 1, 5.0)
+    news = FileArrived("long", 200.0, "l0")
+    begun = core.handle(200.0, [news, TrackReserved(1, 5000.0), offer])
+    assert _told(begun) == [("long", 1), ("short", 0)]
+    assert begun[1].upkeep == work
+    assert core.handle(200.0, []) == []
