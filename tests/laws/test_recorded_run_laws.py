@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from freshline.core.background.upkeep import COMPACT, TRY, VACUUM
 from freshline.core.chance import stream, uniform
 from freshline.core.errors import UserError
 from freshline.core.events import (
@@ -20,6 +22,7 @@ from freshline.core.events import (
     TablePrioritised,
     TableResumed,
     TrackReserved,
+    UpkeepOffered,
 )
 from freshline.core.objective.just_in_time import OBJECTIVES
 from freshline.core.registry import found_policies
@@ -35,8 +38,14 @@ OVERHEADS_S = (0.0, 0.125, 0.01)
 
 
 @st.composite
-def runs(draw, policy):
-    """A recorded run of random tables, files, wishes, pauses, backfills and reports' tracks."""
+def runs(draw, policy, *, again=True):
+    """A recorded run of random tables, files, wishes, pauses, background work, reports' tracks.
+
+    Args:
+        draw: Given by Hypothesis.
+        policy: Of the run.
+        again: It is to be played again: no update fails, and no upkeep is offered.
+    """
     scenario = draw(scenarios((policy,)))
     chosen = scenario.settings
     if found_policies()[policy].own_partition is not None:
@@ -56,6 +65,13 @@ def runs(draw, policy):
                 for number, at_s in enumerate(dates_s)
             ]
     names = st.sampled_from([spec.name for spec in specs])
+    offers = st.builds(
+        UpkeepOffered,
+        names,
+        st.sampled_from([TRY, COMPACT, VACUUM]),
+        st.integers(1, 4),
+        st.sampled_from([0.5, 4.0]),
+    )
     last = scenario.tracks - 1
     for at_s in draw(st.lists(eighths(0, 60), max_size=6)):
         reserved_s = draw(st.one_of(st.none(), eighths(0, 40)))
@@ -69,15 +85,20 @@ def runs(draw, policy):
                     BackfillRequested, names, st.just(900.0), st.sampled_from([910.0, 990.0])
                 ),
                 st.just(TrackReserved(last, from_s)),
+                *([] if again else [offers]),
             )
         )
         happenings.append((START_S + at_s, event))
     happenings.sort(key=lambda each: each[0])
     costs = {spec.name: spec.alpha_s + 0.125 for spec in specs}
     seed = draw(st.integers(0, 3))
+    failing = 0.0 if again else 0.25
+    begun: Counter[str] = Counter()
 
     def seconds(table, number):
-        return costs[table] * (0.5 + uniform(stream(seed, "seconds", table), number))
+        begun[table] += 1
+        took_s = costs[table] * (0.5 + uniform(stream(seed, "seconds", table), number))
+        return -took_s if uniform(stream(seed, "fails", table), begun[table]) < failing else took_s
 
     try:
         return recorded(
@@ -88,7 +109,7 @@ def runs(draw, policy):
             end_s=START_S + 99.9,  # nothing else happens then
             overhead_s=draw(st.sampled_from(OVERHEADS_S)),
             settings=chosen,
-            look_s=draw(st.sampled_from([inf, 3.125])),
+            look_s=draw(st.sampled_from([inf, 0.37])),
         )
     except UserError:
         assume(False)  # the partition needs more tracks than there are
@@ -110,3 +131,15 @@ def test_a_run_played_as_it_was_is_what_happened(policy, data):
     assert again.tables == found.happened.tables
     assert again.modelled == 0
     assert again.recorded == sum(len(instant.commands) for instant in run.instants)
+
+
+@examples(40)
+@given(data=st.data())
+def test_nothing_is_left_to_a_look_where_updates_fail_and_upkeep_is_offered(data):
+    """The harness looks; such a run is not played again, so this is no part of the above."""
+    policy = data.draw(st.sampled_from(sorted(found_policies())))
+    run = data.draw(runs(policy, again=False))
+    try:
+        assert conforming(history_of(run, {})) is None
+    except UserError as error:
+        assert error.code == "nothing-updated"  # noqa: PT017

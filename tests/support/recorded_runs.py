@@ -8,6 +8,8 @@ from math import inf
 from typing import Any
 
 from freshline.core.assembly import PolicySettings, make_warehouse_scheduler
+from freshline.core.background.upkeep import COMPACT
+from freshline.core.commands import StartUpdate
 from freshline.core.events import Event, UpdateFailed, UpdateFinished
 from freshline.core.model import TableSpec
 from freshline.core.recorded import RecordedInstant, RecordedRun
@@ -42,7 +44,7 @@ def recorded(
     chosen = settings or PolicySettings("fifo")
     core = make_warehouse_scheduler(specs, tracks=tracks, settings=chosen, start_s=START_S)
     outside = list(happenings)
-    running: list[tuple[float, int, str, float]] = []
+    running: list[tuple[float, int, StartUpdate, float]] = []
     instants: list[RecordedInstant] = []
     versions: dict[str, int] = {}
     looks = 0
@@ -56,16 +58,18 @@ def recorded(
             break
         looks += now_s == look_at_s
         events: list[Event] = []
-        for end in sorted(running):
+        for end in sorted(running, key=lambda each: each[:2]):
             if end[0] <= now_s:
                 running.remove(end)
-                _, _, name, took_s = end
-                versions[name] = versions.get(name, -1) + 1
-                events.append(
-                    UpdateFinished(name, versions[name], took_s)
-                    if took_s >= 0.0
-                    else UpdateFailed(name, now_s)
-                )
+                _, _, command, took_s = end
+                name = command.table
+                if took_s < 0.0:
+                    events.append(UpdateFailed(name, now_s))
+                elif command.upkeep not in {"", COMPACT}:
+                    events.append(UpdateFinished(name, None, took_s))
+                else:
+                    versions[name] = versions.get(name, -1) + 1
+                    events.append(UpdateFinished(name, versions[name], took_s))
         while outside and outside[0][0] <= now_s:
             events.append(outside.pop(0)[1])
         if not core.wants(now_s, events):
@@ -76,5 +80,5 @@ def recorded(
         for command in commands:
             took_s = seconds(command.table, command.number)
             ends_s = now_s + abs(took_s) + overhead_s
-            running.append((ends_s, command.track, command.table, took_s))
+            running.append((ends_s, command.track, command, took_s))
     return RecordedRun(1, START_S, end_s, tuple(specs), tracks, chosen, tuple(instants))
