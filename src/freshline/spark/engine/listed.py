@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.delta.log import commit_mark
 from freshline.spark.engine import jvm
+from freshline.sql.text.tokens import SqlTextError, Token, tokens
 
 SMALL_BYTES = 64 * 1024 * 1024
 """Up to here to leave files out by their statistics gains less than the job that finds them; within
@@ -31,8 +32,14 @@ MOST_FILES = 8
 _UNTOLD = "instr(stats, '\ufffd') > 0"
 """Files with a least or greatest text that Delta could not write down as it is."""
 
-_OTHER_LETTER = re.compile(r"\bX\s*'(?!(?:[0-7][0-9A-F])*')|\\[U0-3]")
-"""In SQL: a text as its bytes, not all of them of ASCII, or a letter by its number."""
+_DOUBTFUL = re.compile(r"\$\{|\\[uU0-3]|\b[xX]\b")
+"""In SQL of ASCII: what may yet stand for other letters."""
+
+_OTHER_LETTER = re.compile(r"\\[uU0-3]")
+"""In a text of SQL: a letter by its number."""
+
+_ASCII_BYTES = re.compile(r"(?:[0-7][0-9A-Fa-f])*")
+"""The bytes of a text, as SQL writes them."""
 
 _MOST_KNOWN = 1024
 """Versions of tables."""
@@ -82,9 +89,30 @@ def is_misled(condition: str) -> bool:
 
     Args:
         condition: SQL, also of a whole query; it may hold texts as their bytes, or letters by their
-            numbers. What functions make of it is not seen, as chr(233).
+            numbers. Of a variable, ``${name}``, the value counts as any text. What functions make
+            of it is not seen, as chr(233).
     """
-    return not condition.isascii() or _OTHER_LETTER.search(condition.upper()) is not None
+    if condition.isascii() and _DOUBTFUL.search(condition) is None:
+        return False
+    if "${" in condition:
+        return True
+    try:
+        found = tokens(condition)
+    except SqlTextError:
+        return True
+    return any(
+        _is_other(token, before, behind)
+        for before, token, behind in zip([None, *found], found, [*found[1:], None], strict=False)
+        if token.kind == "string"
+    )
+
+
+def _is_other(text: Token, before: Token | None, behind: Token | None) -> bool:
+    """Whether a literal of SQL may hold a text that is not ASCII, by the tokens beside it."""
+    if before is None or not before.is_word("X"):
+        return not text.text.isascii() or _OTHER_LETTER.search(text.text) is not None
+    goes_on = behind is not None and behind.kind == "string"
+    return goes_on or _ASCII_BYTES.fullmatch(text.text[1:-1]) is None
 
 
 def untold_files(snapshot: Any) -> Any:
@@ -107,7 +135,7 @@ def has_untold_files(snapshot: Any) -> bool:
     with _lock:
         if key in _known:
             return _known[key]
-    found = int(untold_files(snapshot).size()) > 0
+    found = int(snapshot.allFiles().filter(_UNTOLD).limit(1).collectAsList().size()) > 0
     with _lock:
         _known[key] = found
         while len(_known) > _MOST_KNOWN:
