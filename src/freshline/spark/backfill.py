@@ -129,7 +129,7 @@ class Backfills:
             fitting = view_of(records, self._table.query, self._reader.feed)
             jvm.show(fitting, self._table.feed)
         else:
-            register_parents(session, self._project, request.parents, self._table.query)
+            register_parents(session, self._project, self._table, request.parents)
         pinned = pin_statics(session, self._table)
         register_programs(session, self._project, self._table, pinned.names)
         return session.sql(pinned.query), pinned, read

@@ -6,8 +6,11 @@ have U+FFFD for such texts. Here all tables are said to be so.
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from freshline.project.model import Program
 from freshline.spark.commits.replacement import replace
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine.pins import location
@@ -46,6 +49,13 @@ def rows_of(query: str, session, path: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in found.selectExpr(*shown).collect())
 
 
+def append(session, path: str, rows: list[tuple[int, bytes]]) -> None:
+    frame = session.createDataFrame(rows, "id BIGINT, raw BINARY")
+    frame = frame.selectExpr("id", "CAST(raw AS STRING) AS k").coalesce(1)
+    writer = frame.write.format("delta").option("delta.enableChangeDataFeed", "true")
+    writer.mode("append").save(path)
+
+
 @pytest.mark.parametrize("case", VIEWS)
 def test_rows_are_found_in_files_that_statistics_leave_out(shop, monkeypatch, case):
     query, ways = VIEWS[case]
@@ -61,10 +71,7 @@ def test_rows_are_found_in_files_that_statistics_leave_out(shop, monkeypatch, ca
     session.conf.set("spark.databricks.delta.stats.skipping", "false")
 
     def write(rows: list[tuple[int, bytes]]) -> None:
-        frame = session.createDataFrame(rows, "id BIGINT, raw BINARY")
-        frame = frame.selectExpr("id", "CAST(raw AS STRING) AS k").coalesce(1)
-        writer = frame.write.format("delta").option("delta.enableChangeDataFeed", "true")
-        writer.mode("append").save(path)
+        append(session, path, rows)
 
     def update() -> None:
         proving.update("shown", judged=False)
@@ -81,6 +88,23 @@ def test_rows_are_found_in_files_that_statistics_leave_out(shop, monkeypatch, ca
     session.sql(f"DELETE FROM delta.`{path}` WHERE id = 5")
     update()
     assert [way for way, _ in proving.told["shown"]] == ways
+
+
+def test_rows_are_found_that_a_view_of_a_pipeline_asks_for(shop, monkeypatch):
+    monkeypatch.setattr("freshline.spark.engine.pins.listed_files", lambda *_: None)
+    path = shop.path("blobs")
+    shop.feed("blobs_feed", "parquet", "id BIGINT, raw BINARY")
+    shop.table("blobs", "SELECT id, CAST(raw AS STRING) AS k FROM STREAM blobs_feed")
+    shop.table("shown", "SELECT id FROM blobs", refresh="full")
+    faces = Program("faces", f"SELECT id FROM blobs WHERE k = '{SMILE.decode()}'")
+    view = dataclasses.replace(
+        shop.project.table("shown"), query="SELECT id FROM faces", programs=(faces,)
+    )
+    shop.tables[-1] = view
+    shop.restart()
+    append(shop.session, path, [(1, SMILE), (2, b"\xff"), (3, b"a")])
+    Proving(shop).update("shown", judged=False)
+    assert shop.rows("shown") == [{"id": 1}]
 
 
 def test_rows_of_a_table_without_a_change_feed_are_replaced(spark, tmp_path):

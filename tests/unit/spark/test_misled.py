@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshline.core.errors import Place
+from freshline.project.model import Program, TableDef
 from freshline.spark.engine.listed import is_misled
+from freshline.spark.engine.pins import asked_of
 from freshline.spark.views.groups import _among, _spanned
 from freshline.sql.text.reads import string_literal
 
@@ -59,3 +64,13 @@ def test_no_texts_of_ascii_mislead(texts):
 )
 def test_a_query_with_another_text_is_misled(text):
     assert is_misled(f"SELECT k FROM t WHERE {text}")
+
+
+def test_texts_in_functions_are_any_texts():
+    here = Place("pipeline.sql", 1)
+    table = TableDef("shown", "derived", "SELECT k FROM a", here, here, parents=("orders",))
+    assert not is_misled(asked_of(table, "k = 'a'"))
+    assert is_misled(asked_of(table, "k = 'é'"))
+    for program in (Program("a", "SELECT * FROM orders WHERE k = 'é'"), Program("a", key="f")):
+        assert is_misled(asked_of(dataclasses.replace(table, programs=(program,))))
+    assert is_misled(asked_of(dataclasses.replace(table, query="SELECT k FROM a -- \\"), "k = 'é'"))

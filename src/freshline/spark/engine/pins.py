@@ -60,6 +60,8 @@ _lock = threading.Lock()
 _held: WeakKeyDictionary[Any, OrderedDict[Any, Any | None]] = WeakKeyDictionary()
 """Rows of small static tables, by what tells one from another; None: it is not small."""
 
+_UNSEEN = "'\ufffd'"
+
 _VECTORS = '"deletionVectors"'
 """Of a table's protocol, as JSON."""
 
@@ -312,12 +314,28 @@ def _log_elsewhere(session: SparkSession, catalog: str, parts: list[str]) -> Any
     return table.deltaLog() if str(table.getClass().getName()) == _DELTA_TABLE else None
 
 
+def asked_of(table: TableDef, more: str = "") -> str:
+    """SQL in which all texts stand that a table's query, and the views it needs, compare with.
+
+    For :func:`frame_of` alone. Nobody has the texts in a Python function: one that is not ASCII
+    stands for them.
+
+    Args:
+        table: Whose query.
+        more: SQL that is asked for besides.
+    """
+    programs = [_UNSEEN if each.query is None else each.query for each in table.programs]
+    # An empty line, since the backslash at the end of a comment's line carries it on.
+    return "\n\n".join([table.query, *programs, more])
+
+
 def register_parents(
-    session: SparkSession, project: Project, versions: Mapping[str, int], query: str
+    session: SparkSession, project: Project, table: TableDef, versions: Mapping[str, int]
 ) -> None:
-    """Make each parent, at its version, what a query means by the parent's name in a session."""
+    """Make each parent, at its version, what a table's query means by its name in a session."""
+    asked = asked_of(table)
     for name, version in versions.items():
-        frame = at_version(session, project.table_path(name), version, query)
+        frame = at_version(session, project.table_path(name), version, asked)
         jvm.show(frame, name)
 
 

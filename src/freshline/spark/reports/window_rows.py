@@ -21,7 +21,7 @@ from freshline.delta.log import commits
 from freshline.executor.report_records import Window
 from freshline.project.model import Project
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.engine.pins import at_version
+from freshline.spark.engine.pins import asked_of, at_version
 from freshline.spark.views.changes import Changes
 from freshline.sql.text.reads import quoted
 from freshline.times import seconds
@@ -62,7 +62,7 @@ class WindowRows:
 
     def whole(self, version: int) -> DataFrame:
         """All rows at a version, for the report's query."""
-        return at_version(self.session, self.path, version, self.window.table.query)
+        return at_version(self.session, self.path, version, asked_of(self.window.table))
 
     def between(self, old: int, new: int) -> DataFrame:
         """The window's rows that came after version ``old``, up to ``new``.

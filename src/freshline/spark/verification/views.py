@@ -10,7 +10,7 @@ from freshline.delta.histories import put_back
 from freshline.delta.log import commit_at, size_bytes
 from freshline.executor.verified import VersionCheck
 from freshline.spark.engine.columns import kind_of
-from freshline.spark.engine.pins import at_version, id_at
+from freshline.spark.engine.pins import asked_of, at_version, id_at
 from freshline.spark.engine.result_settings import set_as_then, unsaid, zone_of
 from freshline.spark.pipelines.programs import register_programs
 from freshline.spark.verification.check import Check, SkippedError, ordered
@@ -49,10 +49,9 @@ class ViewCheck(Check):
         if not set_as_then(self.session, self.project, table, facts):
             raise SkippedError("it was made with other values of its query's variables")
         self.query = self.pinned(pins)
+        asked = asked_of(table)
         frames = {
-            name: at_version(
-                self.session, self.project.table_path(name), int(pins[name]), table.query
-            )
+            name: at_version(self.session, self.project.table_path(name), int(pins[name]), asked)
             for name in table.parents
         }
 

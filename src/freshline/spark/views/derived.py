@@ -36,7 +36,7 @@ from freshline.spark.engine.columns import (
     without_mixed_chars,
 )
 from freshline.spark.engine.errors import SparkError, is_gone, update_failed
-from freshline.spark.engine.pins import Pinned, location, pin_statics, register_parents
+from freshline.spark.engine.pins import Pinned, asked_of, location, pin_statics, register_parents
 from freshline.spark.engine.result_settings import settings_of, zone_of
 from freshline.spark.engine.sizing import compile_for, known_bytes, known_weight, sized, weight
 from freshline.spark.pipelines.programs import register_programs
@@ -231,13 +231,13 @@ class DerivedUpdates:
 
     def _incremental(self, update: _Update, last: CommitRecord) -> UpdateResult:
         session, request = update.session, update.request
-        parents = []
+        parents, asked = [], asked_of(self._table)
         for name in self._table.parents:
             path, version = self._project.table_path(name), request.parents[name]
             changes = Changes(session, path, int(last.metadata["parents"][name]), version)
             if changes.redefined:
                 raise NotIncrementalError("parent-redefined")
-            parents.append(Parent(session, name, path, changes, self._table.query))
+            parents.append(Parent(session, name, path, changes, asked))
         plan = self._plan.over(session, request, parents)
         united = united_chars(update.pinned.query, self._schemas(update, parents))
         if united is not None and isinstance(plan.merge, Decomposition):
@@ -311,7 +311,7 @@ class DerivedUpdates:
             )
             if error is not None:
                 raise error
-        register_parents(session, self._project, update.request.parents, table.query)
+        register_parents(session, self._project, table, update.request.parents)
         register_programs(session, self._project, table, update.pinned.names)
         output = without_mixed_chars(session.sql(update.pinned.query))
         there = transaction.schema

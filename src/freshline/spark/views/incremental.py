@@ -36,23 +36,24 @@ class Parent:
         name: As in the project.
         path: Of its Delta table.
         changes: Between the two versions.
-        query: The view's.
+        asked: SQL in which all texts stand that the view's query compares with, see
+            :func:`.asked_of`.
     """
 
     session: SparkSession
     name: str
     path: str
     changes: Changes
-    query: str = ""
+    asked: str = ""
 
     @cached_property
     def frame(self) -> DataFrame:
         """All its rows, at the new version; not opened for an update that is made in full."""
-        return frame_of(self.session, self.path, self._snapshot, self.query)
+        return frame_of(self.session, self.path, self._snapshot, self.asked)
 
     def frame_for(self, asked: str) -> DataFrame:
         """The same for the query's rows for which other SQL, over its columns, is true."""
-        if is_misled(self.query) or not is_misled(asked):
+        if is_misled(self.asked) or not is_misled(asked):
             return self.frame
         return frame_of(self.session, self.path, self._snapshot, asked)
 
@@ -69,7 +70,7 @@ class Parent:
         """All its rows at the old version."""
         if not self.changes.some:
             return self.frame
-        return at_version(self.session, self.path, self.changes.old, self.query)
+        return at_version(self.session, self.path, self.changes.old, self.asked)
 
     def inserted(self) -> DataFrame:
         """The rows it gained, where it lost none."""
