@@ -28,6 +28,10 @@ VIEWS = {
         "SELECT k, avg(id) AS n FROM blobs GROUP BY k",
         ["full", "group-merge", "group-recompute"],
     ),
+    "by a text of the query for a state": (
+        "SELECT k, avg(id) AS n FROM blobs GROUP BY k HAVING k = '\N{SLIGHTLY SMILING FACE}'",
+        ["full", "group-merge", "group-recompute"],
+    ),
     "by the view's own rows": (
         "SELECT k, count(*) AS n FROM blobs GROUP BY k",
         ["full", "group-merge", "group-recompute"],

@@ -29,7 +29,7 @@ from freshline.failpoints import failpoint
 from freshline.project.model import Project, TableDef
 from freshline.spark.commits.transaction import Transaction
 from freshline.spark.engine import jvm
-from freshline.spark.engine.pins import Pinned, at_version, location, replacement_of
+from freshline.spark.engine.pins import Pinned, asked_of, at_version, location, replacement_of
 from freshline.spark.engine.sizing import sized
 
 BATCH = "__batch"
@@ -195,7 +195,8 @@ class ReportState:
     def rows(self, partial: str, base: int) -> DataFrame:
         """The rows of all batches from ``base`` on; several for a group."""
         version = max(commit.version for commit in commits(self.path(partial)))
-        every = at_version(self.session, self.path(partial), version)
+        asked = asked_of(self.window.table)  # HAVING is in the final query
+        every = at_version(self.session, self.path(partial), version, asked)
         return every.filter(F.col(BATCH) >= base).drop(BATCH)
 
     def _metadata(self, table: str, batch: Batch, rows: int, seconds: float) -> str:

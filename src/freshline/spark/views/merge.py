@@ -19,6 +19,7 @@ from freshline.delta.histories import KEY, marks_at
 from freshline.spark.commits.replacement import replace
 from freshline.spark.engine import jvm
 from freshline.spark.engine.in_driver import held
+from freshline.spark.engine.pins import asked_of
 from freshline.spark.engine.sizing import compile_for, sized
 from freshline.spark.views.groups import Scope, scope
 from freshline.spark.views.incremental import Increment, Parent, StagedUpdate
@@ -102,10 +103,11 @@ def write(
     combined = {}
     for partial in plan.partials:
         state, version = state_of(increment, partial), versions[partial.name]
-        if written is None:
-            rows = state.rows(version)
-        else:
-            rows = written.state.of(state.rows(version, written.state.sql))
+        # The final query may ask for texts itself, as HAVING does.
+        touched = "" if written is None else written.state.sql
+        rows = state.rows(version, asked_of(increment.table, touched))
+        if written is not None:
+            rows = written.state.of(rows)
         combined[partial.name] = combining(increment, partial)(rows)
     output = final_rows(increment, plan, combined)
     configuration, more = increment.project.configuration, state_facts(increment, plan, versions)

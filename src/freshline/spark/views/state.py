@@ -69,7 +69,12 @@ class State:
         return f"{self.project.own_path}/state/{self.request.table}/{self.partial}"
 
     def rows(self, version: int, asked: str = "") -> DataFrame:
-        """Its rows at a version, of which those are wanted that are asked for; several a group."""
+        """Its rows at a version; several a group.
+
+        Args:
+            version: Which one.
+            asked: As of :func:`.frame_of`.
+        """
         return at_version(self.session, self.path, version, asked)
 
     def build(self, rows: DataFrame) -> int:
@@ -107,7 +112,7 @@ class State:
         Returns:
             The version that was made.
         """
-        there = self.rows(onto)
+        there = self.rows(onto, within.sql)
         kept = within.others(there)
         rows = kept.unionByName(cast_to(rows, there.schema))
         return self._rewritten(self._transaction(), rows, combine)
