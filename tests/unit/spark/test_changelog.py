@@ -9,6 +9,8 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+from freshline.core.errors import PlatformError
+from freshline.delta import log_files
 from freshline.delta.changelog import (
     AddedFile,
     ChangesGoneError,
@@ -16,6 +18,8 @@ from freshline.delta.changelog import (
     ReplacedTimes,
     logged_changes,
 )
+from freshline.delta.stores import arrow_store
+from freshline.spark.views.changes import _redefines
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 
@@ -214,3 +218,27 @@ def test_times_of_replaced_rows_are_told_where_every_commit_that_changed_rows_sa
     assert changes(path, 3, 5).replaced == (told,)
     assert changes(path, 4, 5).replaced == ()  # the compaction
     assert [changes(path, 1, 3).replaced, changes(path, 2, 4).replaced] == [None, None]
+
+
+def test_in_a_store_one_client_tells_of_new_columns(path, tmp_path, monkeypatch):
+    made = []
+
+    def store(uri: str):
+        made.append(uri)
+        return arrow_store(uri)
+
+    monkeypatch.setattr(log_files, "arrow_store", store)
+    assert not _redefines(path, 0, 3)
+    assert made == [path]
+    assert _redefines(path, 0, 4)
+    assert not _redefines(path, 4, 4)
+    folder = tmp_path / "table" / "_delta_log"
+    noted = {"commitInfo": {"operationParameters": {"text": '"metaData"', "metaData": "{}"}}}
+    (folder / f"{5:020d}.json").write_text(json.dumps(noted))
+    assert not _redefines(path, 4, 5)
+    (folder / f"{5:020d}.json").write_text('{"metaData": ')
+    with pytest.raises(PlatformError, match="00005"):
+        _redefines(path, 4, 5)
+    (folder / f"{3:020d}.json").unlink()
+    with pytest.raises(ChangesGoneError):
+        _redefines(path, 1, 3)

@@ -6,6 +6,7 @@ Parquet. Otherwise Delta's change feed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from itertools import groupby
@@ -14,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import StructType
 
-from freshline.delta.arrivals import read_commit
 from freshline.delta.changelog import AddedFile, ChangesGoneError, LoggedChanges, logged_changes
+from freshline.delta.log_files import StoreLog, unreadable
 from freshline.spark.engine import jvm
 from freshline.spark.engine.columns import CHARS
 from freshline.spark.engine.listed import (
@@ -257,10 +258,19 @@ class Changes:
 
 def _redefines(path: str, old: int, new: int) -> bool:
     """Whether a commit changed columns or properties, of a log that is not on this machine."""
-    for version in range(old + 1, new + 1):
-        commit = read_commit(path, version)
-        if commit is None:
-            raise ChangesGoneError(f"commit {version} of {path} was cleaned up")
-        if commit.redefined:
-            return True
+    log = StoreLog(path)
+    try:
+        for number, lines in log.all_lines(range(old + 1, new + 1)):
+            if any('"metaData"' in each and _is_metadata(log, number, each) for each in lines):
+                return True
+    except FileNotFoundError as error:
+        raise ChangesGoneError(f"a commit of {path} was cleaned up") from error
     return False
+
+
+def _is_metadata(log: StoreLog, number: int, line: str) -> bool:
+    """Whether a line of a commit that has the word says it of the table."""
+    try:
+        return "metaData" in json.loads(line)
+    except ValueError as error:
+        raise unreadable(log.file(number), error) from error
