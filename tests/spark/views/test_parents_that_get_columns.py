@@ -6,9 +6,14 @@ change feed was asked, which does not tell of columns.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+
+from freshline.spark.engine import jvm
+from freshline.spark.views.plans import plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -79,3 +84,34 @@ def test_a_column_that_gets_another_type_is_noticed(shop):
     result = shop.derive("shown", **versions(shop))
     assert (result.strategy, result.code) == ("full", "parent-redefined")
     assert shop.rows("shown") == expected(shop)
+
+
+def test_a_plan_is_made_anew_over_a_parent_that_was_put_back(shop, monkeypatch):
+    """Its columns may be others, at the version at which they were looked at."""
+    shop.feed("f", "csv", "k BIGINT, v BIGINT")
+    shop.table("orders", "SELECT k, v FROM STREAM f")
+    shop.table("shown", "SELECT k, max(v) AS v FROM orders GROUP BY k", refresh="incremental")
+    asked = []
+
+    def asked_for(*given):
+        asked.append(given)
+        return plan_of(*given)
+
+    monkeypatch.setattr("freshline.spark.views.planned.plan_of", asked_for)
+
+    def come(v: int) -> str:
+        shop.come("orders", pa.table({"k": [1], "v": [v]}))
+        jvm.named(shop.session, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+        code = shop.derive("shown", **versions(shop)).code
+        assert shop.rows("shown") == expected(shop)
+        return str(code)
+
+    come(3)
+    come(4)
+    assert len(asked) == 1
+    log = Path(shop.path("orders")) / "_delta_log"
+    for file in log.glob(f"*{1:020d}.*"):
+        file.unlink()
+    assert come(2) == "parent-went-back"
+    come(5)
+    assert len(asked) == 2

@@ -46,7 +46,7 @@ from freshline.spark.views.bucket import recompute
 from freshline.spark.views.changes import Changes
 from freshline.spark.views.emission import emission, needs_buckets
 from freshline.spark.views.full_refresh import (
-    STATICS_CHANGED,
+    TYPES_CHANGED,
     full_refresh_reason,
     ids_of,
 )
@@ -199,14 +199,16 @@ class DerivedUpdates:
             update.transaction,
             last,
         )
-        if code in STATICS_CHANGED:
-            self._plan.forget()  # its columns may have other types now
+        if code in TYPES_CHANGED:
+            self._plan.forget()
         if code is not None:
             return self._in_full(update, full(code))
         assert last is not None
         try:
             return self._incremental(update, last)
         except NotIncrementalError as error:
+            if error.code in TYPES_CHANGED:
+                self._plan.forget()
             strategy = full(error.code, error.what)
         except ChangesGoneError:
             strategy = full("changes-gone")
