@@ -170,3 +170,13 @@ def test_of_a_table_that_is_not_there_nothing_is_known(spark: SparkSession, tmp_
         jvm.java_session(session), str(tmp_path / "none")
     )
     assert known_snapshot(log, str(tmp_path / "none")) is None
+
+
+def test_a_static_table_by_a_path_is_of_this_machine(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where paths without a scheme are those of a cluster."""
+    deltalake.write_deltalake(str(tmp_path / "regions"), rows(1))
+    session = spark.newSession()
+    session.conf.set("fs.defaultFS", "hdfs://cluster.invalid:8020")
+    found = newest_snapshot(session, StaticRead("regions", "delta", str(tmp_path / "regions"), ()))
+    assert found is not None
+    assert int(found.version()) == 0

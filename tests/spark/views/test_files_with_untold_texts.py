@@ -111,6 +111,14 @@ def test_rows_are_found_that_a_view_of_a_pipeline_asks_for(shop, monkeypatch):
     assert shop.rows("shown") == [{"id": 1}]
 
 
+def test_rows_of_a_static_table_are_found(shop, monkeypatch):
+    monkeypatch.setattr("freshline.spark.engine.pins._small_rows", lambda *_: None)  # not held
+    append(shop.session, str(shop.root / "others"), [(1, SMILE), (2, b"\xff"), (3, SMILE)])
+    shop.table("shown", f"SELECT id FROM delta.`others` WHERE k = '{SMILE.decode()}'")
+    shop.derive("shown")
+    assert sorted(row["id"] for row in shop.rows("shown")) == [1, 3]
+
+
 def test_rows_of_a_table_without_a_change_feed_are_replaced(spark, tmp_path):
     """Delta's own replaceWhere looks for them by the same statistics."""
     session, path = spark.newSession(), str(tmp_path / "shown")

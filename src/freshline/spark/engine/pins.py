@@ -105,8 +105,9 @@ def pin_statics(session: SparkSession, table: TableDef, *, fixed: bool = True) -
     marks: dict[str, str] = {}
     first: dict[tuple[str, str], int] = {}
     found = [(read, newest_snapshot(session, read) if fixed else None) for read in table.statics]
+    asked = asked_of(table)
     for read, newest in found:
-        if fixed and _may_mislead(read, newest):
+        if fixed and _may_mislead(read, newest, asked):
             read_every_row(session, of_delta=read.format is None or read.format == "delta")
     for read, newest in found:
         name = _absolute(read)
@@ -198,17 +199,24 @@ def _small_rows(session: SparkSession, newest: Any) -> Any | None:
     return collected(rows_of(session, newest, files))
 
 
-def _may_mislead(read: StaticRead, newest: Any | None) -> bool:
+def _may_mislead(read: StaticRead, newest: Any | None, asked: str) -> bool:
     """Whether statistics of a static table's files may leave out values that are in the files.
 
     Of a version that the query chooses, in a table with deletion vectors, they are believed:
     Delta reads it in no other way.
+
+    Args:
+        read: The table.
+        newest: As it is now; None: it is none of Delta's.
+        asked: As of :func:`frame_of`.
     """
     if newest is None:
         return True
     if read.time_travel:
         return not has_vectors(newest)
-    return has_doubtful_statistics(newest.schema().catalogString())
+    if has_doubtful_statistics(newest.schema().catalogString()):
+        return True
+    return is_misled(asked) and has_untold_files(newest)
 
 
 def static_at(session: SparkSession, read: StaticRead, newest: Any | None, version: int) -> str:
@@ -241,7 +249,7 @@ def newest_snapshot(session: SparkSession, read: StaticRead) -> Any | None:
     if read.path is not None:
         if read.format != "delta":
             return None
-        log = delta_log.forTable(java_session, read.path)
+        log = delta_log.forTable(java_session, location(read.path))
     else:
         parser = java_session.sessionState().sqlParser()
         parts = [str(part) for part in jvm.elements(parser.parseMultipartIdentifier(read.name))]
