@@ -207,8 +207,6 @@ class DerivedUpdates:
         try:
             return self._incremental(update, last)
         except NotIncrementalError as error:
-            if error.code in TYPES_CHANGED:
-                self._plan.forget()
             strategy = full(error.code, error.what)
         except ChangesGoneError:
             strategy = full("changes-gone")

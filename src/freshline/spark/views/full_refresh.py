@@ -22,7 +22,7 @@ from freshline.spark.engine.columns import same_names
 from freshline.spark.engine.pins import Pinned, id_at
 from freshline.spark.engine.result_settings import settings_of
 
-TYPES_CHANGED = ("static-changed", "table-replaced", "parent-went-back", "parent-redefined")
+TYPES_CHANGED = ("static-changed", "table-replaced", "parent-went-back")
 """Codes with which columns may have other types than when the view was analysed."""
 
 
