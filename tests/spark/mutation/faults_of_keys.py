@@ -167,18 +167,18 @@ UPDATES_OF_KEYS = (
         ),
         (
             "the other rows of a changed key are read as they were",
-            "else of_parent.of(parent.frame)",
-            "else of_parent.of(parent.before())",
+            "else of_parent.of(rows))",
+            "else of_parent.of(parent.before()))",
         ),
         (
             "only new rows of the changed keys are read",
-            "else of_parent.of(parent.frame)",
-            "else of_parent.of(parent.changed())",
+            "else of_parent.of(rows))",
+            "else of_parent.of(parent.changed()))",
         ),
         (
             "rows of the keys are read from one parent alone",
-            "rows = parent.frame if of_parent is None else of_parent.of(parent.frame)",
-            "rows = parent.frame if of_parent is None else in_parents[0].of(parent.frame)",
+            "rows if of_parent is None else of_parent.of(rows)",
+            "rows if of_parent is None else in_parents[0].of(rows)",
         ),
         (
             "columns of a key change places",
