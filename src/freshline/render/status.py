@@ -20,7 +20,7 @@ from freshline.render.watched import (
 from freshline.runtime.journal.strategies import StrategyUse
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.requests.backfills import given_up_last
-from freshline.runtime.requests.reloading import reload_error
+from freshline.runtime.status.blame import reload_error
 from freshline.runtime.status.run import RunStatus
 from freshline.runtime.status.status import (
     FileTrouble,

@@ -10,8 +10,7 @@ from freshline.executor.distrust import WrongView
 from freshline.project.model import Project
 from freshline.runtime.reports.store import GIVEN_UP, OPEN, standing
 from freshline.runtime.requests.backfills import given_up_last
-from freshline.runtime.requests.reloading import reload_error
-from freshline.runtime.status.blame import Blame
+from freshline.runtime.status.blame import Blame, reload_error
 from freshline.runtime.status.status import TableStatus, WarehouseStatus
 from freshline.times import brief_s, rfc3339
 

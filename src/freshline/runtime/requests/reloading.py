@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from freshline.core.errors import UserError
 from freshline.delta.loaded import is_of_feed
 from freshline.project.model import Feed, Project
 from freshline.runtime.feeds.listing import FeedListing
 from freshline.runtime.journal.store import Journal
-
-if TYPE_CHECKING:
-    from freshline.runtime.status.status import TableStatus
 
 Look = Callable[[], None]
 """Looks at a feed, and raises what is wrong; for any thread, since a store may hang."""
@@ -80,16 +76,3 @@ def _look(table: str, feed: Feed, loaded: Collection[str]) -> None:
             rule="loading the table again would lose their rows",
             next_step="Put the files back, or refresh without --full.",
         )
-
-
-def reload_error(item: TableStatus) -> str | None:
-    """Why a table's reload came to nothing, which nobody tries again; None: none did.
-
-    It is of a loaded file. Of a file that waits, or is gone, what is told of that file says it.
-    """
-    if item.failures or item.error is None:
-        return None
-    others = [each.name for each in item.troubles if each.state != "changed"]
-    if any(f"({name}: " in item.error or f"; {name}: " in item.error for name in others):
-        return None
-    return item.error

@@ -1,4 +1,4 @@
-"""What keeps a table from being fresh enough: the table itself, or its slowest ancestor."""
+"""What keeps a table from being fresh: itself, its slowest ancestor, a reload that failed."""
 
 from __future__ import annotations
 
@@ -87,3 +87,16 @@ class Blame:
         if period_s is not None:
             parts.append(f"expected every {brief_s(period_s)}")
         return f" ({', '.join(parts)})" if parts else ""
+
+
+def reload_error(item: TableStatus) -> str | None:
+    """Why a table's reload came to nothing, which nobody tries again; None: none did.
+
+    It is of a loaded file. Of a file that waits, or is gone, what is told of that file says it.
+    """
+    if item.failures or item.error is None:
+        return None
+    others = [each.name for each in item.troubles if each.state != "changed"]
+    if any(f"({name}: " in item.error or f"; {name}: " in item.error for name in others):
+        return None
+    return item.error
