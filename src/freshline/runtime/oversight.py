@@ -62,10 +62,12 @@ class Oversight:
         self._feeds: dict[str, FeedHealth] = {}
         for feed in project.feeds.values():
             row = known.get(feed.name)
-            if not _is_watched(feed) or not self._readers[feed.name]:
+            if not _is_watched(feed):
                 if row is not None and row["silent_since_s"] is not None:
                     journal.put("feeds", {"name": feed.name}, silent_since_s=None)
                 continue
+            if not self._readers[feed.name]:
+                continue  # a run of some tables ends no silence of other feeds
             period_s = feed.period_s or (row["period_s"] if row else None)
             slack_s = listing_interval_s(feed)
             if feed.kind == "push" and project.ingest is not None:

@@ -265,6 +265,18 @@ def test_an_outage_goes_on_over_a_restart(tmp_path):
     assert [feed.silent_since_s for feed in read_feeds(again.journal)] == [100.0, None]
 
 
+def test_a_run_of_other_tables_ends_no_silence(tmp_path):
+    run = Run(tmp_path, "max-benefit")
+    run.play({"a": regular(101), "b": regular(300)}, 150.0)
+    run.journal.flush()
+    tables = tuple(table for table in run.project.tables if table.name == "b")
+    some = dataclasses.replace(run.project, tables=tables)
+    core = scheduler_for(some, specs_for(some, run.journal), 150.0)
+    Oversight(some, run.journal, core, 150.0)
+    run.journal.flush()
+    assert read_feeds(run.journal)[0].silent_since_s == 100.0
+
+
 def test_a_file_that_came_by_a_clock_that_was_ahead_puts_off_no_silence(tmp_path):
     run = Run(tmp_path, "max-benefit")
     run.play({"a": regular(101), "b": regular(1001)}, 1000.0)
