@@ -189,7 +189,9 @@ def is_named(token: Token, name: str) -> bool:
 
 def keeps_rows(found: list[Token]) -> bool:
     """Whether no value of a column that has no use by its name decides which rows there are."""
-    if by_position(found) or _is_distinct(found) or _stars_in_unions(found):
+    if by_position(found) or _is_distinct(found):
+        return False
+    if _stars_in_unions(found) or _stars_in_calls(found):
         return False
     for at, token in enumerate(found):
         if token.is_word("LIMIT"):
@@ -228,6 +230,21 @@ def _stars_in_unions(found: list[Token]) -> bool:
             before = found[at - 1]
             stars[-1] |= before.is_word("SELECT", "ALL") or before.text in {".", ","}
         if stars[-1] and unions[-1]:
+            return True
+    return False
+
+
+def _stars_in_calls(found: list[Token]) -> bool:
+    """Whether a value is made of all columns: ``hash(*)``, ``to_json(struct(t.*))``."""
+    calls = [False]
+    for at, token in enumerate(found):
+        before = found[at - 1] if at else None
+        if token.is_symbol("("):
+            is_call = before is not None and before.is_name
+            calls.append(is_call and not found[at - 1].is_word("COUNT", *_BEFORE_GROUP))
+        elif token.is_symbol(")") and len(calls) > 1:
+            calls.pop()
+        elif token.is_symbol("*") and calls[-1] and found[at - 1].text in {"(", ",", "."}:
             return True
     return False
 
@@ -313,9 +330,10 @@ def _goes_on(token: Token) -> bool:
 def _with(found: list[Token], table: str) -> set[str]:
     """The table, and the named queries of a text that may have its columns."""
     names = {table}
-    for name, body in _parts(found) or [
-        (each.name.lower(), found) for each in found if each.is_name
-    ]:
+    parts = _parts(found)
+    if parts is None or any(each.is_word("WITH") for _, body in parts for each in body):
+        parts = [(each.name.lower(), found) for each in found if each.is_name]
+    for name, body in parts:
         if name is not None and any(each.is_name and each.name.lower() in names for each in body):
             names.add(name)
     return names

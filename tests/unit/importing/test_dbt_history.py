@@ -285,6 +285,13 @@ AGE = DIM.format("datediff(current_date(), birth) as age")
         (("with a as (select c_id, 'x' as segment, uuid() as u from raw.c)"
          " select c_id, segment, u from a group by c_id, segment, u"), FACT),
         (AGE, IMPORTED.replace("select * from `", "from `")),
+        (("with b as (select c_id, segment, datediff(current_date(), birth) as age from raw.c)"
+         " select c_id, segment, xxhash64(*) as h from b"), FACT.replace("c.segment", "c.h")),
+        (("with b as (select c_id, segment, uuid() as age from raw.c)"
+         " select c_id, segment, sha2(to_json(struct(b.*)), 256) as h from b"),
+         FACT.replace("c.segment", "c.h")),
+        (AGE, ("with a as (with b as (select * from shop.revenue) select b.c_id, b.age as x from"
+               " b) select o.o_id, a.x from shop.stg_orders o join a on o.c_id = a.c_id")),
         (AGE + " union select 1, 'x', 2", FACT),
         (AGE.replace("where", "where birth < current_date() and"), FACT),
         (AGE + " and c_id in (select unix_timestamp() as n from raw.c)", FACT),
@@ -389,6 +396,12 @@ HIDING = {
         (("{% if is_incremental() %} where date '{{ var('ds') }}' > (select max(day) from"
          " {{ this }}) {% endif %}"), False),
         ("{% if is_incremental() %} where status = 'open' {% endif %}", False),
+        (("{% set ds = var('ds') %}{% if is_incremental() %} where date '{{ ds }}' > (select"
+         " max(day) from {{ this }}) {% endif %}"), False),
+        (("{% set d = var('days', 3) %}{% if is_incremental() %} where at > (select max(at) -"
+         " {{ d }} from {{ this }}) {% endif %}"), True),
+        ((" where '{{ this.name }}' <> '{{ this }}' {% if is_incremental() %} and at > (select"
+         " max(at) from {{ this }}) {% endif %}"), True),
         ("{% if is_incremental() %} where at > (select max(at) from {{ this }}) {% endif %}", True),
         (("{% set by = 'at' %}{% if is_incremental() %} where {{ by }} >= (select"
          " {{ dbt.dateadd('hour', -3, 'max(' ~ by ~ ')') }} from {{ this }}) {% endif %}"), True),
@@ -408,6 +421,13 @@ def test_what_limits_added_rows_has_to_be_read(kept, compiled, code, taken):
 
     (item,) = (each for each in read_dbt(compiled(change)).items if each.key == KEPT)
     assert (item.refusal or "").startswith("it asks the clock (current_date)") != taken
+
+
+def test_a_text_of_the_day_is_a_day(kept):
+    query = "select date_format(current_timestamp(), 'yyyyMMdd') as day, o_id, price from {}"
+    code = "{% if is_incremental() %} where status = 'open' {% endif %}"
+    refusal = kept(code, query, unique_key=None, incremental_strategy="append").refusal or ""
+    assert refusal.startswith("it asks the clock (current_timestamp)")
 
 
 @pytest.mark.parametrize(

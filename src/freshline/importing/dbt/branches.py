@@ -28,9 +28,13 @@ class Branches:
         except TemplateSyntaxError:  # it is refused for that
             tree = nodes.Template([])
         self._macros = macros
-        self._values = _constants(tree)
+        self._values, self._options = _given_once(tree)
         self._all = list(tree.find_all(nodes.If))
         names = {id(name) for each in self._all for name in each.find_all(nodes.Name)}
+        # The table's name in all runs limits no incremental one: ``'{{ this.name }}' AS model``.
+        outputs = [each for each in tree.body if isinstance(each, nodes.Output)]
+        shown = [part for each in outputs for part in each.nodes]
+        names |= {id(_of(part)) for part in shown}
         called = macros.reached(macros.called_by(read_template(code)))
         self.are_hidden = (
             any(
@@ -69,7 +73,8 @@ class Branches:
                 continue
             named = [at for at, each in enumerate(found) if is_named(each, name)]
             named = [at for at in named if not (at and found[at - 1].is_word("AS"))]
-            if named and (_asks_clock(branch, found) or not all(_newer(found, at) for at in named)):
+            asks = _asks_clock(branch, found, self._options)
+            if named and (asks or not all(_newer(found, at) for at in named)):
                 return True
         return False
 
@@ -89,7 +94,7 @@ class Branches:
             case nodes.TemplateData() | nodes.Const():
                 return True
             case nodes.Name():
-                return node.name == "this" or node.name in self._values
+                return node.name == "this" or node.name in {*self._values, *self._options}
             case nodes.Call():
                 return self._is_own(node.node) and all(map(self._is_read, node.args))
             case nodes.Assign() | nodes.Filter() | nodes.Getattr() | nodes.Neg():
@@ -114,8 +119,15 @@ class Branches:
         return all(package_of(key) in OWN_PACKAGES for key in found)
 
 
-def _constants(tree: nodes.Template) -> dict[str, str]:
-    """The variables that have one text each."""
+def _of(part: nodes.Node) -> nodes.Node:
+    """What an expression is an attribute of: ``this`` for ``this.name``."""
+    while isinstance(part, nodes.Getattr):
+        part = part.node
+    return part
+
+
+def _given_once(tree: nodes.Template) -> tuple[dict[str, str], set[str]]:
+    """The variables that have one text each, and those that have an option's value each."""
     given = [(each.target, each.node) for each in tree.find_all(nodes.Assign)]
     others = [each.target for each in tree.find_all((nodes.AssignBlock, nodes.For))]  # type: ignore[attr-defined]
     names = [
@@ -124,22 +136,30 @@ def _constants(tree: nodes.Template) -> dict[str, str]:
         for name in (target, *target.find_all(nodes.Name))
         if isinstance(name, nodes.Name)
     ]
-    return {
-        target.name: str(value.value)
+    once = {
+        target.name: value
         for target, value in given
-        if isinstance(target, nodes.Name)
-        and isinstance(value, nodes.Const)
-        and names.count(target.name) == 1
+        if isinstance(target, nodes.Name) and names.count(target.name) == 1
     }
+    texts = {name: str(each.value) for name, each in once.items() if isinstance(each, nodes.Const)}
+    return texts, {name for name, each in once.items() if _is_option(each)}
+
+
+def _is_option(value: nodes.Node) -> bool:
+    return (
+        isinstance(value, nodes.Call)
+        and isinstance(value.node, nodes.Name)
+        and value.node.name in {"var", "env_var"}
+    )
 
 
 def _reads(branch: nodes.If, *names: str) -> bool:
     return any(each.name in names for each in branch.find_all(nodes.Name))
 
 
-def _asks_clock(branch: nodes.If, found: list[Token]) -> bool:
+def _asks_clock(branch: nodes.If, found: list[Token], options: set[str]) -> bool:
     """Whether a branch asks the clock, or for what is given to a run, which may be its day."""
-    names = [each.name for each in branch.find_all(nodes.Name)]
+    names = ["var" if each.name in options else each.name for each in branch.find_all(nodes.Name)]
     names += [each.attr for each in branch.find_all(nodes.Getattr)]
     call = volatile_call(found)
     return call is not None or any(_CLOCK_MACRO.search(each) for each in names)

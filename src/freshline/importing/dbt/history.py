@@ -67,7 +67,7 @@ def lost_history(
             found = _without(found, told)
         else:
             found = _without(found, _ends_of_calendars(found))
-        if stored:
+        if stored and volatile_call(found) is not None:
             found = _without(found, [item for item, _ in _stamps(found)])  # its reader is told
             readers = [of for _, of, _ in above if key in depends(of)]
             found = _without(found, _unread(found, name_of(each), map(_tokens, readers)))
@@ -242,7 +242,10 @@ def _read_by_alias(found: list[Token], item: list[Token]) -> bool:
 
 def _is_day(item: list[Token]) -> bool:
     """Whether a time is that of a day: such a column may be there to have a row for each."""
-    return any(token.is_word("CURRENT_DATE", "CURDATE", "DATE", "TO_DATE") for token in item[:-1])
+    return any(
+        token.is_word("CURRENT_DATE", "CURDATE", "DATE", "DATE_FORMAT", "TO_DATE")
+        for token in item[:-1]
+    )
 
 
 def _times(found: list[Token]) -> list[list[Token]]:
