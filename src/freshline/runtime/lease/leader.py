@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
+from functools import partial
 from typing import Any
 
 from freshline.core.lease import Record
 from freshline.project.model import Project
 from freshline.runtime.lease.machine import has_ended, this_machine
 from freshline.runtime.lease.place import readable_store_of
+from freshline.runtime.looks import Look
 from freshline.times import rfc3339
 
 PATIENCE_S = 5.0
@@ -26,32 +27,16 @@ _looks: dict[str, LeaderLook] = {}
 """The last look at each storage, which may go on."""
 
 
-class LeaderLook:
-    """A look at a lease, in a thread of its own: a storage that hangs holds nobody up for long."""
+class LeaderLook(Look[Record | None]):
+    """A look at a project's lease."""
 
     def __init__(self, project: Project) -> None:
-        self._project = project
-        self._began_s = time.monotonic()
-        self._record: Record | None = None
-        self._error: Exception | None = None
-        self._ended_s = 0.0
-        self._thread = threading.Thread(target=self._work, name="leader", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether another look is to be made: it hangs, or what it found is old."""
-        now_s = time.monotonic()
-        if self._thread.is_alive():
-            return now_s - self._began_s > _GIVEN_UP_S
-        is_slow = self._ended_s - self._began_s > PATIENCE_S
-        return not is_slow or now_s - self._ended_s > _LASTS_S
+        super().__init__(partial(_read, project), "leader")
 
     @property
     def is_known(self) -> bool:
         """Whether the storage has answered; waits for it, for a while since the look began."""
-        self._thread.join(max(0.0, self._began_s + PATIENCE_S - time.monotonic()))
-        return not self._thread.is_alive() and self._error is None
+        return self.has_ended(PATIENCE_S) and self.error is None
 
     def leader(self) -> Record | None:
         """The record of the process that has the lease; None where none has, or nobody knows.
@@ -59,18 +44,9 @@ class LeaderLook:
         Raises:
             Exception: What else than a storage that does not answer kept it from being read.
         """
-        if not self.is_known:
-            if self._error is not None and not isinstance(self._error, OSError):
-                raise self._error
+        if not self.has_ended(PATIENCE_S) or isinstance(self.error, OSError):
             return None
-        return self._record
-
-    def _work(self) -> None:
-        try:
-            self._record = _read(self._project)
-        except Exception as error:  # noqa: BLE001 - raised for whoever asks
-            self._error = error
-        self._ended_s = time.monotonic()
+        return self.answer()
 
 
 def leader_look(project: Project) -> LeaderLook:
@@ -78,7 +54,8 @@ def leader_look(project: Project) -> LeaderLook:
     place = project.own_path
     with _lock:
         look = _looks.get(place)
-        if look is None or look.is_over:
+        lasts_s = 0.0 if look is None or look.took_s <= PATIENCE_S else _LASTS_S
+        if look is None or look.is_over(lasts_s=lasts_s, given_up_s=_GIVEN_UP_S):
             look = _looks[place] = LeaderLook(project)
     return look
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from freshline.core.errors import PlatformError
 from freshline.delta.log import last_commit, local_log
@@ -15,6 +15,7 @@ from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
 from freshline.runtime.journal.reading import journal_read
 from freshline.runtime.journal.trials import read_trials
+from freshline.runtime.looks import Look
 from freshline.times import brief_s
 
 PATIENCE_S = 5.0
@@ -24,7 +25,8 @@ _FIRST_PATIENCE_S = 20.0
 """So long waits whoever this process has told nothing yet, such as a command that asks once."""
 
 _LASTS_S = 10.0
-"""What a look found is told for so long, and not looked for again."""
+"""What a look found is told for so long, and not looked for again: alerts, the page and scrapes ask
+every second, and each look asks the storage several times."""
 
 _GIVEN_UP_S = 90.0
 """A look that goes on for longer hangs: another one is begun."""
@@ -49,7 +51,7 @@ class WrongViews:
 _lock = threading.Lock()
 _told: dict[str, Found] = {}
 """What each storage told last."""
-_looks: dict[tuple[str, ...], _Look] = {}
+_looks: dict[tuple[str, ...], Look[Found]] = {}
 """The last look for each storage and tables, which may go on."""
 
 
@@ -90,73 +92,25 @@ def _found(project: Project, names: Collection[str]) -> Found:
 
 
 def _looked(project: Project, names: list[str]) -> Found:
-    """The same, of a storage that may hang: whoever asks meanwhile waits for the same look."""
+    """The same, of a storage that may hang: whoever asks meanwhile waits for the same look.
+
+    Raises:
+        PlatformError: The storage does not answer, or not yet.
+    """
     key = (project.own_path, *names)
     with _lock:
         look = _looks.get(key)
         patience_s = PATIENCE_S if project.own_path in _told or look else _FIRST_PATIENCE_S
-        if look is None or look.is_over:
-            look = _looks[key] = _Look(project, names)
-    return look.found(patience_s)
-
-
-class _Look:
-    """A look at a storage, in a thread of its own."""
-
-    def __init__(self, project: Project, names: Collection[str]) -> None:
-        self._project = project
-        self._names = names
-        self._began_s = time.monotonic()
-        self._found: Found = {}
-        self._error: Exception | None = None
-        self._ended_s = 0.0
-        self._thread = threading.Thread(target=self._work, name="wrong-views", daemon=True)
-        self._thread.start()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the storage has answered, or is given up."""
-        return not self._thread.is_alive()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether another look is to be made: it hangs, or what it found is old.
-
-        Alerts, the page and scrapes ask every second, and each look asks the storage several times.
-        """
-        now_s = time.monotonic()
-        if not self.has_ended:
-            return now_s - self._began_s > _GIVEN_UP_S
-        return now_s - self._ended_s > _LASTS_S
-
-    def found(self, patience_s: float) -> Found:
-        """What it found.
-
-        Args:
-            patience_s: It may take so long since it began.
-
-        Raises:
-            PlatformError: The storage does not answer, or not yet.
-        """
-        self._thread.join(max(0.0, self._began_s + patience_s - time.monotonic()))
-        if not self.has_ended:
-            waited = brief_s(time.monotonic() - self._began_s)
-            raise PlatformError(
-                "storage-unreachable",
-                f"freshline's own files at {self._project.own_path} were asked for {waited} ago,"
-                " and the storage has not answered",
-                next_step="Check that the storage answers.",
-            )
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-    def _work(self) -> None:
-        try:
-            self._found = _found(self._project, self._names)
-        except Exception as error:  # noqa: BLE001 - raised for whoever asks
-            self._error = error
-        self._ended_s = time.monotonic()
+        if look is None or look.is_over(lasts_s=_LASTS_S, given_up_s=_GIVEN_UP_S):
+            look = _looks[key] = Look(partial(_found, project, names), "wrong-views")
+    if not look.has_ended(patience_s):
+        raise PlatformError(
+            "storage-unreachable",
+            f"freshline's own files at {project.own_path} were asked for {brief_s(look.took_s)}"
+            " ago, and the storage has not answered",
+            next_step="Check that the storage answers.",
+        )
+    return look.answer()
 
 
 def objection(project: Project, table: TableDef) -> str | None:
