@@ -196,6 +196,10 @@ class Table:
         """Whether anything is known of its data (F is a number)."""
         return self.freshness_s != float("-inf")
 
+    def stands_still(self, now_s: float) -> bool:
+        """Whether no update starts: it is paused and none was asked for, or one just failed."""
+        return (self.paused and not self.asked) or self.deferred_until_s > now_s
+
     @property
     def complete_s(self) -> float:
         """Up to where all data is in it: F, or less while older files are still to come."""

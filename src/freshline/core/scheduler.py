@@ -614,11 +614,7 @@ class Scheduler:
 
     def _stands_still(self, table: Table) -> bool:
         """Whether no update of it starts, whatever news it gets."""
-        return (
-            (table.paused and not table.asked)
-            or table.deferred_until_s > self.now_s
-            or self.blocked(table)
-        )
+        return table.stands_still(self.now_s) or self.blocked(table)
 
     def blocked(self, table: Table) -> bool:
         """Whether it reads a table of which there is no version yet (warehouse only)."""
@@ -633,9 +629,7 @@ class Scheduler:
                 or (table.full and table.known)
             )
             and table.running is None
-            and (not table.paused or table.asked)
-            and table.deferred_until_s <= self.now_s
-            and not self.blocked(table)
+            and not self._stands_still(table)
         )
 
     def _originate(self, table: Table, origin_s: float) -> None:

@@ -346,6 +346,4 @@ class Aus(Policy):
 
 def _can_run(table: Table, now_s: float) -> bool:
     """Whether an update of it runs, or could start: it is not paused, and has not just failed."""
-    if table.running is not None:
-        return True
-    return (not table.paused or table.asked) and table.deferred_until_s <= now_s
+    return table.running is not None or not table.stands_still(now_s)
