@@ -13,7 +13,6 @@ from deltalake import CommitProperties, DeltaTable
 from freshline.core.errors import PlatformError, UserError
 from freshline.delta.loaded import fold, folded
 from freshline.delta.log import last_commit
-from freshline.importing.pipelines.naming import former_names
 from freshline.project.model import KafkaSource
 from freshline.runtime.accepting import lost_standing
 from freshline.runtime.failures import FailureHandling
@@ -37,6 +36,20 @@ from freshline.runtime.status.status import read_status
 from tests.support.shop import Recorder, Shop, made_project, made_shop
 
 RANGE = "kN3vYtPMQzaA_8hFbqf0rw/0:0-10"
+
+
+def removed(path: str, where: str, fields: dict[str, Any]) -> None:
+    """A commit by which an update that says this of itself removed rows."""
+    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
+    DeltaTable(path).delete(where, commit_properties=told)
+
+
+def loaded(tmp_path: Path) -> Shop:
+    """A warehouse that has loaded a file into its base table."""
+    shop = made_shop(tmp_path, {"orders": ()})
+    shop.file("orders", 1, [1])
+    assert shop.run_until_idle() == 0
+    return shop
 
 
 @pytest.fixture
@@ -110,8 +123,7 @@ def test_a_view_that_was_a_report_is_computed_though_nothing_arrives(tmp_path):
     assert last is not None
     window = {"start": "2026-01-02T00:01:00Z", "end": "2026-01-02T00:02:00Z"}
     fields = {**last.metadata, "update": last.update + 1, "strategy": "report", "window": window}
-    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
-    DeltaTable(path).delete("n = 2", commit_properties=told)
+    removed(path, "n = 2", fields)
     assert shop.executor.numbers("total") == [1]
     assert shop.run_until_idle() == 0
     assert shop.executor.numbers("total") == [1, 2]
@@ -120,9 +132,7 @@ def test_a_view_that_was_a_report_is_computed_though_nothing_arrives(tmp_path):
 
 @pytest.mark.parametrize("name", [RANGE, "00000000000000000003-0a1b2c3d4e5f"])
 def test_a_reload_asks_for_no_file_of_a_topic_or_delta_table_that_was_read_before(tmp_path, name):
-    shop = made_shop(tmp_path, {"orders": ()})
-    shop.file("orders", 1, [1])
-    assert shop.run_until_idle() == 0
+    shop = loaded(tmp_path)
     file = {"table_name": "orders", "name": name}
     with_journal(shop, lambda journal: journal.put("files", file, state="loaded", number=1))
     waits = {"table_name": "orders", "name": name.replace("3", "4")}
@@ -167,8 +177,7 @@ def commit_range(path):
     fields = {key: value for key, value in last.metadata.items() if key != "files"}
     fields |= {"update": last.update + 1, "topic": RANGE[:22], "ranges": ["0:0-10"]}
     fields["offsets"] = {"0": [0, 10]}
-    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields)})
-    DeltaTable(path).delete("n = 1", commit_properties=told)
+    removed(path, "n = 1", fields)
 
 
 def test_rows_that_are_accepted_stay_so_through_upkeep(was_a_view):
@@ -318,169 +327,13 @@ def test_what_was_loaded_is_folded_with_files_of_the_feed_before(read_files):
     ],
 )
 def test_what_filled_a_table_is_what_its_feed_is(tmp_path, said, kind, refused):
-    shop = made_shop(tmp_path, {"orders": ()})
-    shop.file("orders", 1, [1])
-    assert shop.run_until_idle() == 0
+    shop = loaded(tmp_path)
     path = shop.project.table_path("orders")
     last = last_commit(path)
     assert last is not None
     fields = {key: value for key, value in last.metadata.items() if key != "files"} | said
-    told = CommitProperties(custom_metadata={"userMetadata": json.dumps(fields | {"update": 2})})
-    DeltaTable(path).delete("n = 1", commit_properties=told)
+    removed(path, "n = 1", fields | {"update": 2})
     feed = dataclasses.replace(shop.project.feeds["orders_feed"], kind=kind)
     project = dataclasses.replace(shop.project, feeds={"orders_feed": feed})
     error = lost_standing(project, project.table("orders"), None, last_commit(path))
     assert isinstance(error, PlatformError) == refused
-
-
-def renamed(tmp_path: Path, tables: dict[str, tuple[str, ...]], **former: tuple[str, ...]) -> Shop:
-    """A project of these tables, as a pipeline to which something was added has them."""
-    made = made_project(tmp_path, tables)
-    named = (dataclasses.replace(t, former=former.get(t.name, ())) for t in made.tables)
-    return Shop(dataclasses.replace(made, tables=tuple(named)))
-
-
-ADDED: list[tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]] = [
-    ({"bronze_orders": ()}, {"bronze_orders": ("orders",)}),
-    (
-        {"orders__web": (), "orders": ("orders__web",)},
-        {"orders__web": ("orders", "bronze_orders")},
-    ),
-]
-
-
-@pytest.mark.parametrize(("tables", "former"), ADDED, ids=["a schema", "a flow"])
-def test_what_was_loaded_is_not_left_behind_under_a_former_name(tmp_path, tables, former):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    shop = renamed(tmp_path, tables, **former)
-    new = next(iter(tables))
-    shop.file(new, 2, [2])
-    for _ in range(2):
-        with pytest.raises(UserError, match=f"table {new} is new .* in table orders") as refused:
-            shop.run_until_idle()
-        assert f"`freshline accept {new}` starts anew" in str(refused.value.next_step)
-    assert shop.executor.numbers("orders") == [1]
-    with_journal(shop, lambda journal: accept_offline(shop.project, journal, new))
-    for number in (3, 4):
-        assert shop.run_until_idle() == 0
-        shop.file(new, number, [number])
-    assert shop.executor.numbers(new) == [2, 3]
-
-
-def test_what_was_loaded_may_be_loaded_again_under_the_new_name(tmp_path):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    tables, former = ADDED[0]
-    shop = renamed(tmp_path, tables, **former)
-    shop.file("bronze_orders", 2, [2])
-    options = RunOptions(until_idle=True, refresh=("bronze_orders",), rebuilt=("bronze_orders",))
-    assert shop.warehouse(options).run() == 0
-    assert shop.run_until_idle() == 0
-    assert shop.executor.numbers("bronze_orders") == [2]
-
-
-def test_a_table_that_left_the_project_before_is_nobodys_former_one(tmp_path):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    assert Shop(made_project(tmp_path, {"parts": ()})).run_until_idle() == 0
-    tables, former = ADDED[0]
-    assert renamed(tmp_path, tables, **former).run_until_idle() == 0
-
-
-LOADED = {"orders__web": ("orders", "bronze_orders"), "orders__app": ("orders", "bronze_orders")}
-
-
-@pytest.mark.parametrize("has_new_journal", [False, True])
-def test_a_flow_whose_feed_has_nothing_yet_stops_no_later_start(tmp_path, has_new_journal):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    tables = {"orders__web": (), "orders__app": (), "orders": ("orders__web", "orders__app")}
-    # The second flow was added under a version that refused nothing, or its table was rebuilt.
-    shop = renamed(tmp_path, tables)
-    shop.file("orders__web", 1, [2])
-    shop.run_until_idle()
-    last = last_commit(shop.project.table_path("orders"))
-    assert last is not None
-    assert "files" in last.metadata
-    if has_new_journal:
-        for path in journal_path(shop.project).parent.glob("journal*"):
-            path.unlink()
-    shop = renamed(tmp_path, tables, **LOADED)
-    shop.run_until_idle()
-    shop.file("orders__app", 1, [3])
-    assert shop.run_until_idle() == 0
-    assert sorted(shop.executor.numbers("orders")) == [2, 3]
-
-
-def test_what_came_from_a_delta_table_may_stay_behind_under_a_former_name(tmp_path):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    path = before.project.table_path("orders")
-    last = last_commit(path)
-    assert last is not None
-    source = {"files": [], "source": {"id": "t", "version": 1, "mark": "m"}, "update": 2}
-    told = CommitProperties(
-        custom_metadata={"userMetadata": json.dumps({**last.metadata, **source})}
-    )
-    DeltaTable(path).delete("n = 1", commit_properties=told)
-    tables, former = ADDED[0]
-    shop = renamed(tmp_path, tables, **former)
-    shop.file("bronze_orders", 2, [2])
-    assert shop.run_until_idle() == 0
-    assert shop.executor.numbers("bronze_orders") == [2]
-
-
-def test_a_rebuild_of_the_view_over_the_flows_is_refused_too(tmp_path):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    tables, former = ADDED[1]
-    shop = renamed(tmp_path, tables, **former)
-    shop.file("orders__web", 2, [2])
-    options = RunOptions(until_idle=True, refresh=("orders",), rebuilt=("orders",))
-    with pytest.raises(UserError, match=r"table orders__web is new .* in table orders"):
-        shop.warehouse(options).run()
-    assert shop.executor.numbers("orders") == [1]
-
-
-def test_what_was_loaded_under_another_name_meanwhile_is_not_left_behind(tmp_path):
-    before = made_shop(tmp_path, {"orders": ()})
-    before.file("orders", 1, [1])
-    assert before.run_until_idle() == 0
-    tables, former = ADDED[0]
-    shop = renamed(tmp_path, tables, **former)
-    with_journal(shop, lambda journal: accept_offline(shop.project, journal, "bronze_orders"))
-    shop.file("bronze_orders", 2, [2])
-    assert shop.run_until_idle() == 0
-    back = renamed(tmp_path, {"orders": ()}, orders=("bronze_orders",))
-    for _ in range(2):
-        with pytest.raises(UserError, match=r"table orders is back .* in table bronze_orders"):
-            back.run_until_idle()
-    with_journal(back, lambda journal: accept_offline(back.project, journal, "orders"))
-    back.file("orders", 3, [3])
-    for _ in range(2):
-        assert back.run_until_idle() == 0
-    assert back.executor.numbers("orders") == [1, 3]
-
-
-def test_the_tables_of_several_flows_are_not_left_behind_by_a_namesake(tmp_path):
-    tables = {"orders__one": (), "orders__two": (), "orders": ("orders__one", "orders__two")}
-    before = made_shop(tmp_path, tables)
-    before.file("orders__one", 1, [1])
-    before.file("orders__two", 1, [2])
-    assert before.run_until_idle() == 0
-    names = former_names(("b", "shop", "orders"), "shop_orders__one", "one")
-    shop = renamed(
-        tmp_path,
-        {"shop_orders__one": (), "shop_orders": ("shop_orders__one",), "b_orders": ()},
-        shop_orders__one=names,
-        b_orders=former_names(("b", "b", "orders"), "b_orders"),
-    )
-    with pytest.raises(UserError, match=r"shop_orders__one is new .* in table orders__one"):
-        shop.run_until_idle()
