@@ -120,6 +120,15 @@ def untold_files(snapshot: Any) -> Any:
     return snapshot.allFiles().filter(_UNTOLD).collectAsList()
 
 
+def version_key(snapshot: Any) -> tuple[str, int, int]:
+    """What tells a version of a table from others, also of a table put back from a copy."""
+    return (
+        str(snapshot.metadata().id()),
+        int(snapshot.version()),
+        int(snapshot.logSegment().lastCommitFileModificationTimestamp()),
+    )
+
+
 def has_untold_files(snapshot: Any) -> bool:
     """Whether statistics of a file of a version are wrong about its texts: a job, once a version.
 
@@ -127,11 +136,7 @@ def has_untold_files(snapshot: Any) -> bool:
     """
     if "string" not in str(snapshot.schema().catalogString()):
         return False
-    key = (
-        str(snapshot.metadata().id()),
-        int(snapshot.version()),
-        int(snapshot.logSegment().lastCommitFileModificationTimestamp()),
-    )
+    key = version_key(snapshot)
     with _lock:
         if key in _known:
             return _known[key]

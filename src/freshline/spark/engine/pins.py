@@ -35,6 +35,7 @@ from freshline.spark.engine.listed import (
     listed_files,
     mark_of,
     rows_of,
+    version_key,
 )
 from freshline.spark.engine.own_session import read_every_row, reads_every_row
 from freshline.spark.engine.session import is_local
@@ -143,12 +144,9 @@ def _held_static(
     """
     if _needs_its_name(table.query, read.name):
         return None
-    segment = newest.logSegment()
     key = (
         read.name,
-        str(newest.metadata().id()),
-        int(newest.version()),
-        int(segment.lastCommitFileModificationTimestamp()),
+        *version_key(newest),
         tuple(sorted(table.settings.items())),  # they may say what a file's values mean
     )
     with _lock:

@@ -113,8 +113,8 @@ class BaseUpdates:
         self, session: SparkSession, transaction: Transaction, request: UpdateRequest
     ) -> StructType:
         """The feed's; the log is not read again where nobody has committed since our last load."""
-        found = None if not transaction.exists else (transaction.version, transaction.table_id)
-        if not request.full and self._columns is not None and found == self._known:
+        is_ours = self._known is not None and _found(transaction) == self._known
+        if not request.full and self._columns is not None and is_ours:
             return self._columns
         names = [file.name for file in request.files]
         return self._reader.schema(session, names, anew=request.full, table=self._table.name)
@@ -130,7 +130,7 @@ class BaseUpdates:
         accepted, kind = request.accepted, self._reader.feed.kind
         if self._unseen is not None and (accepted is None or 0 <= accepted < self._unseen):
             raise changed_between(self._table, self._unseen, kind)
-        found = None if not transaction.exists else (transaction.version, transaction.table_id)
+        found = _found(transaction)
         if found is not None and found == self._known:
             return  # nobody has committed since our last update
         path = self._project.table_path(self._table.name)
@@ -294,6 +294,11 @@ class BaseUpdates:
 
     def _refuse(self, faults: Sequence[tuple[str, str]] | None) -> None:
         refuse(self._table.name, self._reader, faults)
+
+
+def _found(transaction: Transaction) -> tuple[int, str] | None:
+    """Version and identity of the table as the update found it; None: there is none."""
+    return (transaction.version, transaction.table_id) if transaction.exists else None
 
 
 @lru_cache(maxsize=4096)

@@ -60,7 +60,6 @@ class Changes:
         self._path = path
         self._frame: DataFrame | None = None
         self._told = logged_changes(path, old, new)
-        self._is_logged = self._told is not None
 
     @cached_property
     def redefined(self) -> bool:
@@ -152,7 +151,7 @@ class Changes:
 
     def _fed(self, schema: StructType) -> DataFrame:
         rows = jvm.selected(self._feed(), [quoted_column(field.name) for field in schema])
-        return together(rows, self.size_bytes) if self._is_logged else rows
+        return rows if self._told is None else together(rows, self.size_bytes)
 
     def _readable(self, schema: StructType) -> list[DataFrame] | None:
         """The added files as frames, one for each partition; None: take the change feed."""

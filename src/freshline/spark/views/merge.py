@@ -101,11 +101,10 @@ def write(
         written: None: all groups.
     """
     combined = {}
+    # The final query may ask for texts itself, as HAVING does.
+    asked = asked_of(increment.table, "" if written is None else written.state.sql)
     for partial in plan.partials:
-        state, version = state_of(increment, partial), versions[partial.name]
-        # The final query may ask for texts itself, as HAVING does.
-        touched = "" if written is None else written.state.sql
-        rows = state.rows(version, asked_of(increment.table, touched))
+        rows = state_of(increment, partial).rows(versions[partial.name], asked)
         if written is not None:
             rows = written.state.of(rows)
         combined[partial.name] = combining(increment, partial)(rows)

@@ -100,7 +100,8 @@ def parsed(text: str, texts: Mapping[int, Sequence[str]] | None = None) -> Tree:
             node["data"] = [known.get(int(column[0]["exprId"]["id"])) for column in node["output"]]
         return node
 
-    return _tree(iter(json.loads(text, object_hook=told)))
+    # It is called for each object, of which a plan has thousands.
+    return _tree(iter(json.loads(text, object_hook=told if ".LocalRelation" in text else None)))
 
 
 def _tree(nodes: Iterator[Mapping[str, Any]]) -> Tree:
