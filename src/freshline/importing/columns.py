@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from freshline.sql.text.tokens import Token
+from freshline.sql.text.functions import CLOCK_WORDS
+from freshline.sql.text.tokens import Token, closing
 
 _SETS = ("UNION", "INTERSECT", "EXCEPT", "MINUS")
 _ENDS = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY", *_SETS)
@@ -177,9 +178,13 @@ def _handed_as(found: list[Token], at: int) -> str | None:
 
 def _is_made(before: Token) -> bool:
     """Whether a name without AS is one behind it: a call, ``current_timestamp``, a CASE."""
-    return before.text.lower() in {
-        ")", "current_date", "current_time", "current_timestamp", "localtimestamp", "end",
-    }  # fmt: skip
+    return before.text.lower() in {")", "end", *CLOCK_WORDS}
+
+
+def _opens_call(found: list[Token], at: int) -> bool:
+    """Whether the parenthesis at ``at`` is that of a call."""
+    before = found[at - 1] if at else None
+    return before is not None and before.is_name and not before.is_word(*_BEFORE_GROUP)
 
 
 def is_named(token: Token, name: str) -> bool:
@@ -238,10 +243,8 @@ def _stars_in_calls(found: list[Token]) -> bool:
     """Whether a value is made of all columns: ``hash(*)``, ``to_json(struct(t.*))``."""
     calls = [False]
     for at, token in enumerate(found):
-        before = found[at - 1] if at else None
         if token.is_symbol("("):
-            is_call = before is not None and before.is_name
-            calls.append(is_call and not found[at - 1].is_word("COUNT", *_BEFORE_GROUP))
+            calls.append(_opens_call(found, at) and not found[at - 1].is_word("COUNT"))
         elif token.is_symbol(")") and len(calls) > 1:
             calls.pop()
         elif token.is_symbol("*") and calls[-1] and found[at - 1].text in {"(", ",", "."}:
@@ -279,23 +282,32 @@ def by_position(found: list[Token]) -> bool:
             behind = found[at + 1 : at + 2]
             if behind and behind[0].is_symbol("("):
                 return True
-        if token.is_word("AS") and _has_list(found, at + 1, only_name=True):
+        if token.is_word("AS") and _opens_list(found, at + 2) and found[at + 1].is_name:
             return True
     return False
 
 
-def _has_list(found: list[Token], at: int, *, only_name: bool = False) -> bool:
+def _has_list(found: list[Token], at: int) -> bool:
     """Whether a table stands there with a list of names: ``a.b AS c (x, y)``."""
     if at >= len(found) or not found[at].is_name:
         return False
-    at += 1
-    while not only_name and at + 1 < len(found) and found[at].is_symbol("."):
+    _, behind = _table_at(found, at)
+    return _opens_list(found, behind + _is_alias(found, behind))
+
+
+def _table_at(found: list[Token], at: int) -> tuple[int, int]:
+    """Of a table's name that begins there: its last part, and where its alias would stand."""
+    while at + 2 < len(found) and found[at + 1].is_symbol("."):
         at += 2
-    if not only_name and at < len(found) and found[at].is_word("AS"):
-        at += 1
-    if (not only_name and at < len(found) and found[at].is_name
-            and found[at].text.lower() not in _AFTER_TABLE):  # fmt: skip
-        at += 1
+    behind = at + 1
+    return at, behind + (behind < len(found) and found[behind].is_word("AS"))
+
+
+def _is_alias(found: list[Token], at: int) -> bool:
+    return at < len(found) and found[at].is_name and not _goes_on(found[at])
+
+
+def _opens_list(found: list[Token], at: int) -> bool:
     opened = at + 1 < len(found) and found[at].is_symbol("(")
     return opened and found[at + 1].is_name and not found[at + 1].is_word("SELECT", "WITH", "FROM")
 
@@ -345,16 +357,9 @@ def _tables(found: list[Token]) -> dict[str, str | None]:
     for at, token in enumerate(found):
         if not token.is_word("FROM", "JOIN") or at + 1 >= len(found) or not found[at + 1].is_name:
             continue
-        last = at + 1
-        while last + 2 < len(found) and found[last + 1].is_symbol("."):
-            last += 2
-        name = alias = found[last].name.lower()
-        behind = last + 1
-        if behind < len(found) and found[behind].is_word("AS"):
-            behind += 1
-        if (behind < len(found) and found[behind].is_name
-                and found[behind].text.lower() not in _AFTER_TABLE):  # fmt: skip
-            alias = found[behind].name.lower()
+        last, behind = _table_at(found, at + 1)
+        name = found[last].name.lower()
+        alias = found[behind].name.lower() if _is_alias(found, behind) else name
         tables[alias] = name if tables.get(alias, name) == name else None
     return tables
 
@@ -389,14 +394,11 @@ def _parts(found: list[Token]) -> list[tuple[str | None, list[Token]]] | None:
         head = found[at : at + 3]
         if len(head) < 3 or not head[1].is_word("AS") or not head[2].is_symbol("("):  # noqa: PLR2004
             return None
-        depth, end = 1, at + 3
-        while end < len(found) and depth:
-            depth += found[end].is_symbol("(") - found[end].is_symbol(")")
-            end += 1
-        if end >= len(found):
+        end = closing(found, at + 2)
+        if end is None or end + 1 >= len(found):
             return None
-        parts.append((head[0].name.lower(), found[at + 3 : end - 1]))
-        at = end
+        parts.append((head[0].name.lower(), found[at + 3 : end]))
+        at = end + 1
     return [*parts, (None, found[at:])]
 
 
@@ -425,9 +427,7 @@ def texts_in_calls(found: list[Token]) -> Iterator[Token]:
     calls = [False]
     for at, token in enumerate(found):
         if token.is_symbol("("):
-            before = found[at - 1] if at else None
-            is_call = before is not None and before.is_name and not before.is_word(*_BEFORE_GROUP)
-            calls.append(calls[-1] or is_call)
+            calls.append(calls[-1] or _opens_call(found, at))
         elif token.is_symbol(")") and len(calls) > 1:
             calls.pop()
         elif token.kind == "string" and calls[-1]:

@@ -31,7 +31,7 @@ from freshline.ingest.state import write_state
 from freshline.project.ddl import Column, columns
 from freshline.project.model import Feed, IngestSettings, Project, PushSource
 from freshline.project.sections.server import is_loopback
-from freshline.project.windows import SESSION_ZONE, session_zone
+from freshline.project.windows import SESSION_ZONE, session_zone, zone_name
 
 _STATE_EVERY_S = 1.0
 _CLOSE_S = 10.0
@@ -81,7 +81,7 @@ def _zones(
     if not kinds or kinds[0].kind == "timestamp":
         return (UTC,)
     settings = [table.settings for table in project.tables if table.feed == feed] or [{}]
-    names = {{**project.configuration, **each}.get(SESSION_ZONE, "UTC") for each in settings}
+    names = {zone_name(project.configuration, each) for each in settings}
     try:
         # One with a variable is known to Spark alone.
         return tuple(UTC if "${" in name else session_zone(name) for name in sorted(names))

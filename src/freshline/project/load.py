@@ -38,7 +38,7 @@ from freshline.project.sections.settings import (
     read_spark,
 )
 from freshline.project.tables import read_tables
-from freshline.project.windows import SESSION_ZONE, is_of_days, session_zone
+from freshline.project.windows import SESSION_ZONE, is_of_days, session_zone, zone_name
 from freshline.project.yaml.file import YamlFile
 from freshline.project.yaml.section import Section
 from freshline.sql.text.functions import volatile_call
@@ -290,7 +290,7 @@ def _check_zones(tables: list[TableDef], configuration: Mapping[str, str], top: 
     places = {}
     for table in tables:
         if table.report and is_of_days(table.report.window_s):
-            name = {**configuration, **table.settings}.get(SESSION_ZONE, "UTC")
+            name = zone_name(configuration, table.settings)
             if SESSION_ZONE in table.settings:
                 places[name] = table.place
             else:

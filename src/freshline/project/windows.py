@@ -7,6 +7,7 @@ All others follow each other from the epoch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, tzinfo
 
 from freshline.project.deadlines import zone_named
@@ -49,6 +50,11 @@ def is_of_days(length_s: float) -> bool:
 
 def _midnight_s(day: date, zone: str) -> float:
     return datetime(day.year, day.month, day.day, tzinfo=session_zone(zone)).timestamp()
+
+
+def zone_name(configuration: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    """The time zone of the session in which a table's query runs."""
+    return {**configuration, **settings}.get(SESSION_ZONE, "UTC")
 
 
 def session_zone(name: str) -> tzinfo:

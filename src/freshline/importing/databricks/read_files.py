@@ -9,7 +9,7 @@ from typing import Any
 from freshline.importing.items import FEED_NAME
 from freshline.project.sections.reader_options import as_spark_reads, unknown_options
 from freshline.sql.text.reads import reads_of
-from freshline.sql.text.tokens import SqlTextError, Token, tokens
+from freshline.sql.text.tokens import SqlTextError, Token, closing, tokens
 
 _FORMATS = ("csv", "json", "parquet")
 _LEFT_OUT = frozenset({"maxfilespertrigger", "maxbytespertrigger"})
@@ -39,7 +39,9 @@ def feed_in(query: str) -> tuple[str, Mapping[str, Any] | None]:
             continue
         if not found[name].is_word("READ_FILES") or not found[name + 1].is_symbol("("):
             continue
-        end = _closing(found, name + 1)
+        end = closing(found, name + 1)
+        if end is None:
+            raise NoFeedError("the parentheses of read_files are not closed")
         feed = _feed(found[name + 2 : end])
         last = end + wrapped
         text = query[: token.start] + f"STREAM {FEED_NAME}" + query[found[last].end :]
@@ -84,15 +86,6 @@ def _streamed_function(query: str) -> str | None:
         if len(opened) > 1 or (behind and behind[0].is_symbol("(")):
             return read.name
     return None
-
-
-def _closing(found: list[Token], at: int) -> int:
-    depth = 0
-    for index in range(at, len(found)):
-        depth += found[index].is_symbol("(") - found[index].is_symbol(")")
-        if depth == 0:
-            return index
-    raise NoFeedError("the parentheses of read_files are not closed")
 
 
 def _feed(arguments: list[Token]) -> Mapping[str, Any]:

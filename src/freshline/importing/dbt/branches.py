@@ -9,7 +9,7 @@ from jinja2 import TemplateSyntaxError, nodes
 
 from freshline.importing.columns import is_named
 from freshline.importing.dbt.dialect import parsed
-from freshline.importing.dbt.jinja import VALUE, read_template
+from freshline.importing.dbt.jinja import VALUE, read_template, targets
 from freshline.importing.dbt.macros import OWN_PACKAGES, Macros, package_of
 from freshline.sql.text.functions import volatile_call
 from freshline.sql.text.tokens import SqlTextError, Token, tokens
@@ -130,12 +130,7 @@ def _given_once(tree: nodes.Template) -> tuple[dict[str, str], set[str]]:
     """The variables that have one text each, and those that have an option's value each."""
     given = [(each.target, each.node) for each in tree.find_all(nodes.Assign)]
     others = [each.target for each in tree.find_all((nodes.AssignBlock, nodes.For))]  # type: ignore[attr-defined]
-    names = [
-        name.name
-        for target in (*others, *(each for each, _ in given))
-        for name in (target, *target.find_all(nodes.Name))
-        if isinstance(name, nodes.Name)
-    ]
+    names = [name for each in (*others, *(each for each, _ in given)) for name in targets(each)]
     once = {
         target.name: value
         for target, value in given

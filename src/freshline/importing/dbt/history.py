@@ -26,7 +26,7 @@ from freshline.importing.dbt.branches import Branches
 from freshline.importing.dbt.macros import Macros
 from freshline.importing.dbt.manifest import Manifest, depends, mapping
 from freshline.sql.text.functions import AGGREGATES, is_call, volatile_call
-from freshline.sql.text.tokens import SqlTextError, Token, tokens
+from freshline.sql.text.tokens import SqlTextError, Token, closing, tokens
 
 _CASTS = frozenset(
     """
@@ -132,7 +132,7 @@ def times_read(
             if kind in {"view", "ephemeral"}:
                 left.append([*readers, of])
             elif kind == "incremental" or _materialized(node) == "incremental":
-                times, found = list[str](), _tokens(of)
+                found = _tokens(of)
                 if kind == "incremental":
                     times = [item[-1].name for item in _times(found)]
                 else:
@@ -162,12 +162,14 @@ def name_of(node: Mapping[str, Any]) -> str:
 
 def adds_all(config: Mapping[str, Any], adapter: str) -> bool:
     """Whether dbt adds all rows of the query at each run, where no branch of it limits them."""
-    strategy = config.get("incremental_strategy") or _default_strategy(adapter)
+    strategy = strategy_of(config, adapter)
     return strategy == "append" or (strategy == "merge" and not config.get("unique_key"))
 
 
-def _default_strategy(adapter: str) -> str:
-    return "append" if adapter == "spark" else "merge"
+def strategy_of(config: Mapping[str, Any], adapter: str) -> str:
+    """How dbt puts rows into the table of an incremental model."""
+    default = "append" if adapter == "spark" else "merge"
+    return str(config.get("incremental_strategy") or default)
 
 
 def _materialized(node: Mapping[str, Any]) -> str:
@@ -195,7 +197,7 @@ def _told(
         for item in _times(found)
         if item[-1].name.lower() not in identity and not _read_by_alias(found, item)
     ]
-    strategy = config.get("incremental_strategy") or _default_strategy(adapter)
+    strategy = strategy_of(config, adapter)
     if not limited or (config.get("unique_key") and strategy in _BY_KEYS - {"append"}):
         return items  # which of its rows a run takes decides nothing: those of a key are merged
     branches = Branches(str(node.get("raw_code") or ""), macros)
@@ -212,7 +214,7 @@ def _told(
 def _identity(config: Mapping[str, Any], adapter: str) -> set[str]:
     """The names in what decides which rows of its table a run replaces."""
     given = [config.get("unique_key")]
-    if (config.get("incremental_strategy") or _default_strategy(adapter)) not in _BY_KEYS:
+    if strategy_of(config, adapter) not in _BY_KEYS:
         given += [config.get(key) for key in ("partition_by", "incremental_predicates")]
     texts = [str(text) for each in given for text in (each if isinstance(each, list) else [each])]
     return {word.lower() for text in texts for word in re.findall(r"\w+", text)}
@@ -311,11 +313,10 @@ def _ends_of_calendars(found: list[Token]) -> list[list[Token]]:
     for at, token in enumerate(found):
         if not (token.is_word("SEQUENCE") and is_call(found, at)):
             continue
-        depth, end = 1, at + 2
-        while end < len(found) and depth:
-            depth += found[end].is_symbol("(") - found[end].is_symbol(")")
-            end += 1
-        start, *rest = items(found[at + 2 : end - 1])
+        end = closing(found, at + 1)
+        if end is None:
+            continue
+        start, *rest = items(found[at + 2 : end])
         if rest and volatile_call(start) is None and (call := volatile_call(rest[0])) is not None:
             ends += [rest[0]] if call[1] == "clock" else []
     return ends

@@ -145,16 +145,16 @@ class _Reader:
         match node:
             case nodes.Assign():
                 self._kept(node.target, node.node)
-                self._bind(_targets(node.target))
+                self._bind(targets(node.target))
             case nodes.AssignBlock():
                 self._expressions([node.filter] if node.filter else [])
                 outer, self._put_out = self._put_out, _holders(node.target)
                 self._branch(node.body)
                 self._put_out = outer
-                self._bind(_targets(node.target))
+                self._bind(targets(node.target))
             case nodes.For():
                 self._kept(node.target, node.iter)
-                with self._scope(_targets(node.target) | {"loop"}):
+                with self._scope(targets(node.target) | {"loop"}):
                     self._given_to(_NOWHERE, [node.test] if node.test else [])
                     self.statements(node.body)
                 self._branch(node.else_)
@@ -191,7 +191,7 @@ class _Reader:
     def _with(self, node: nodes.With) -> None:
         for target, value in zip(node.targets, node.values, strict=True):
             self._kept(target, value)
-        with self._scope(set().union(*map(_targets, node.targets))):
+        with self._scope(set().union(*map(targets, node.targets))):
             self.statements(node.body)
 
     def _branch(self, body: Iterable[nodes.Node]) -> None:
@@ -406,7 +406,7 @@ def _holders(target: nodes.Node) -> frozenset[str]:
     return frozenset(each.name for each in found if isinstance(each, nodes.Name | nodes.NSRef))
 
 
-def _targets(target: nodes.Node) -> set[str]:
+def targets(target: nodes.Node) -> set[str]:
     """The names that an assignment sets; ``ns.x`` sets none."""
     found = [target, *target.find_all(nodes.Name)]
     return {each.name for each in found if isinstance(each, nodes.Name)}

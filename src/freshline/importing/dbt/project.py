@@ -17,6 +17,7 @@ from freshline.importing.dbt.history import (
     calendars,
     load_times,
     lost_history,
+    strategy_of,
     times_read,
 )
 from freshline.importing.dbt.introspection import Dependences, dependences
@@ -314,7 +315,7 @@ def _refusal(
     if materialized not in _ROLES:
         return f"its materialization {materialized} is not known"
     by_name = materialized == "incremental" and surroundings.manifest.adapter == "databricks"
-    strategy = str(config.get("incremental_strategy") or "merge") if by_name else ""
+    strategy = strategy_of(config, surroundings.manifest.adapter) if by_name else ""
     own = surroundings.overrides.of_materialization(materialized, strategy)
     if own is not None:
         return f"{own} is in the place of dbt's own macro, and may fill its table with other rows"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from freshline.core.errors import Place, UserError
 from freshline.importing.inlining import without_end
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
+from freshline.importing.pipelines.naming import part_name
 from freshline.project.names import correction, listed
 from freshline.sql.text.reads import reads_of
 from freshline.sql.text.tokens import SqlTextError
@@ -92,9 +93,10 @@ def refuse_twins(
     """
     tables = {name.lower(): outputs[key] for key, name in names.items()}
     parts = {
-        f"{names[key]}__{flow.name}".lower(): outputs[key]
-        for key in names
-        for flow in (flows.get(key, []) if len(flows.get(key, [])) > 1 else [])
+        part_name(name, flow.name).lower(): outputs[key]
+        for key, name in names.items()
+        if len(flows.get(key, ())) > 1
+        for flow in flows[key]
     }
     views = [key for key in outputs if key not in names]
     twins = {key: tables.get(key[0]) or parts.get(key[0]) for key in views}

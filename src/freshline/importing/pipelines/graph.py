@@ -23,7 +23,13 @@ from freshline.importing.pipelines.datasets import (
 )
 from freshline.importing.pipelines.definitions import Definitions, Flow, Key, Output
 from freshline.importing.pipelines.lines import on_one_line
-from freshline.importing.pipelines.naming import distinct, former_names, is_star, names_of
+from freshline.importing.pipelines.naming import (
+    distinct,
+    former_names,
+    is_star,
+    names_of,
+    part_name,
+)
 from freshline.importing.pipelines.outside import outside_feed, refuse_options, unknown_stream
 from freshline.importing.pipelines.session_views import Described, Needs, SessionViews
 from freshline.importing.pipelines.settings import settings_of, with_parameters
@@ -131,7 +137,8 @@ class Graph:
         """What the rows of a flow are called as a view of a session."""
         if len(key) == 1:
             return self.outputs[key].name[0]
-        return self.names[key] if len(self.flows[key]) == 1 else f"{self.names[key]}__{flow.name}"
+        name = self.names[key]
+        return name if len(self.flows[key]) == 1 else part_name(name, flow.name)
 
     def library(self) -> Library:
         """The statements, in the order of the outputs."""
@@ -406,7 +413,7 @@ class Graph:
                 for each in distinct(every)
             )
             if query.feed is not None or common is None:
-                part = f"{name}__{query.flow.name}"
+                part = part_name(name, query.flow.name)
                 bare = Output(
                     output.kind,
                     (*output.name[:-1], part),

@@ -33,6 +33,11 @@ def names_of(outputs: Iterable[Output]) -> dict[Key, str]:
     }
 
 
+def part_name(table: str, flow: str) -> str:
+    """What the rows of one of several flows into a table are called."""
+    return f"{table}__{flow}"
+
+
 def former_names(dataset: tuple[str, ...], name: str, flow: str = "") -> tuple[str, ...]:
     """What a table may have been called before something was added to its pipeline, or removed.
 
@@ -42,5 +47,5 @@ def former_names(dataset: tuple[str, ...], name: str, flow: str = "") -> tuple[s
         flow: The one of several into the dataset that fills it; empty: there is one.
     """
     whole = (dataset[-1], "_".join(dataset[-2:]))
-    parts = tuple(f"{each}__{flow}" for each in whole) if flow else ()
+    parts = tuple(part_name(each, flow) for each in whole) if flow else ()
     return tuple(each for each in (*whole, *parts) if each != name)

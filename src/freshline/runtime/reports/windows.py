@@ -15,7 +15,7 @@ from freshline.delta.log import last_commit
 from freshline.project.asked import asked_table
 from freshline.project.definition import definition_of
 from freshline.project.model import Project, TableDef
-from freshline.project.windows import SESSION_ZONE, window_at
+from freshline.project.windows import window_at, zone_name
 from freshline.runtime.journal.store import Journal
 from freshline.runtime.reports.store import OPEN, WantedReport, note_wanted, read_reports
 from freshline.times import rfc3339, seconds
@@ -223,4 +223,4 @@ def read_since_s(project: Project, journal: Journal) -> dict[str, float]:
 
 def _zone(project: Project, view: TableDef) -> str:
     """That of the session in which the report's query runs."""
-    return {**project.configuration, **view.settings}.get(SESSION_ZONE, "UTC")
+    return zone_name(project.configuration, view.settings)

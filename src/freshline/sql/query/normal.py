@@ -30,7 +30,7 @@ from freshline.sql.query.unsupported import unsupported
 from freshline.sql.text.canonical import canonical, is_aggregate, is_natural, kind_of, side_of
 from freshline.sql.text.functions import CLOCK_WORDS
 from freshline.sql.text.sqlglot_compat import legible
-from freshline.sql.text.tokens import Token, tokens
+from freshline.sql.text.tokens import Token, closing, tokens
 
 _DIALECT = "spark"
 _REMEMBERED, _TYPES = 8, 1024
@@ -147,12 +147,8 @@ def _require_unit(unit: Token) -> None:
 
 def _last_of_call(found: list[Token], bracket: int) -> Token:
     """The last token before the bracket that closes the one at this place."""
-    depth = 0
-    for at in range(bracket, len(found)):
-        depth += found[at].is_symbol("(") - found[at].is_symbol(")")
-        if depth == 0:
-            return found[at - 1]
-    return found[-1]
+    end = closing(found, bracket)
+    return found[-1] if end is None else found[end - 1]
 
 
 def source_name(table: exp.Table) -> str:

@@ -11,6 +11,7 @@ Windows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,6 +108,16 @@ def tokens(text: str) -> list[Token]:
         line += text.count("\n", at, end)
         at = end
     return found
+
+
+def closing(found: Sequence[Token], at: int) -> int | None:
+    """The index of the parenthesis that closes the one at ``at``; None: none does."""
+    depth = 0
+    for index in range(at, len(found)):
+        depth += found[index].is_symbol("(") - found[index].is_symbol(")")
+        if depth == 0:
+            return index
+    return None
 
 
 def name_parts(name: str) -> tuple[str, ...]:
