@@ -44,6 +44,12 @@ def test_without_a_time_zone_the_page_names_the_columns_that_depend_on_it(tmp_pa
     assert outcomes[0].changed[1].startswith("dates and hours of ltz (TIMESTAMP_LTZ) are those of")
 
 
+TIMES = (
+    "create table times (id number, s text, ntz timestamp_ntz, d date, tz timestamp_tz(9), ltz"
+    " timestamp_ltz);\n"
+)
+
+
 @pytest.mark.parametrize(
     ("query", "is_told"),
     [
@@ -77,11 +83,7 @@ def test_without_a_time_zone_the_page_names_the_columns_that_depend_on_it(tmp_pa
 def test_what_depends_on_a_time_zone_that_no_script_says_is_told(tmp_path, query, is_told):
     """Before, only the declared columns of type TIMESTAMP_LTZ were."""
     path = tmp_path / "one.sql"
-    text = (
-        "create table times (id number, ntz timestamp_ntz, d date, tz timestamp_tz(9), ltz"
-        " timestamp_ltz);\ncreate dynamic table shop.x target_lag = '1 hour' warehouse = w as"
-        f" {query};\n"
-    )
+    text = f"{TIMES}create dynamic table shop.x target_lag = '1 hour' warehouse = w as {query};\n"
     path.write_text(text)
     found = read_snowflake(path)
     assert [each.refusal for each in found.items if each.key == "shop.x"] == [None]
@@ -146,8 +148,7 @@ def test_a_parameter_that_decides_where_nulls_are_is_not_passed_over(tmp_path):
 def test_what_stands_in_front_of_the_time_zone_is_taken_where_it_needs_none(tmp_path, query, taken):
     path = tmp_path / "one.sql"
     path.write_text(
-        "create table times (id number, s text, ntz timestamp_ntz, d date, tz timestamp_tz(9), ltz"
-        f" timestamp_ltz);\ncreate view shop.x as {query};\n"
+        f"{TIMES}create view shop.x as {query};\n"
         "alter session set timezone = 'UTC';\ncreate view shop.y as select id from times;\n"
     )
     items = {each.key: each for each in read_snowflake(path).items}
