@@ -1,4 +1,4 @@
-"""What people are told in a line: to whom it goes, how much it matters, an error as a line."""
+"""Notices to people: who gets them, how much they matter, and an error as one line."""
 
 from __future__ import annotations
 
